@@ -39,6 +39,8 @@ pub enum Checker {
         #[serde(default = "yes")]
         case_sensitive: bool,
     },
+    /// A checking program that comes with the problem. Such problems can be read, not judged.
+    Custom(serde_json::Map<String, serde_json::Value>),
 }
 
 fn yes() -> bool {
