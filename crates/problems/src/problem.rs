@@ -1,6 +1,7 @@
 //! What a problem is. Field names are those of the JSONL format (one problem a line).
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// One test: what the program reads and what it must print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,37 +41,39 @@ pub enum Checker {
         case_sensitive: bool,
     },
     /// A checking program that comes with the problem. Such problems can be read, not judged.
-    Custom(serde_json::Map<String, serde_json::Value>),
+    Custom(Map<String, Value>),
 }
 
 fn yes() -> bool {
     true
 }
 
-/// A program that is known to be right or wrong.
+/// A program that is known to be right or wrong. Other fields are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Solution {
     /// File name, for people.
     #[serde(default)]
     pub file: String,
-    /// `python`.
+    /// `python` (or `python3`, the same).
     pub language: String,
     /// What kind of mistake it makes (wrong solutions only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The verdict it must get: `AC`, `WA`, `TLE`, `MLE`, `RTE`, or `NOT_AC` for any failure.
+    /// The verdict it must get: `AC`, `WA`, `TLE`, `MLE`, `RTE`, `OLE`, `CE`, or `NOT_AC` for any failure.
     pub expected: String,
     /// The source text.
     pub code: String,
 }
 
 /// A programming problem: read stdin, write stdout.
+///
+/// A field in a file that is none of these is kept in `meta`; one that is nearly the name of one of these is an error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Line")]
 pub struct Problem {
     /// Unique in its set.
     pub id: String,
     /// Title, for people.
-    #[serde(default)]
     pub name: String,
     /// What the model is told.
     pub statement: String,
@@ -85,12 +88,65 @@ pub struct Problem {
     /// Hidden tests that decide the reward.
     pub private_tests: Vec<TestCase>,
     /// Programs that must be accepted.
-    #[serde(default)]
     pub solutions: Vec<Solution>,
     /// Programs that must fail.
-    #[serde(default)]
     pub wrong_solutions: Vec<Solution>,
     /// What the generator knows beyond the statement (hidden choices …); never shown to a model.
-    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
-    pub meta: serde_json::Map<String, serde_json::Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+}
+
+/// A problem as it stands in a file.
+#[derive(Deserialize)]
+struct Line {
+    id: String,
+    #[serde(default)]
+    name: String,
+    statement: String,
+    time_limit_s: f64,
+    memory_limit_mb: u64,
+    checker: Checker,
+    public_tests: Vec<TestCase>,
+    private_tests: Vec<TestCase>,
+    #[serde(default)]
+    solutions: Vec<Solution>,
+    #[serde(default)]
+    wrong_solutions: Vec<Solution>,
+    #[serde(default)]
+    meta: Map<String, Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// The fields that may be left out: a slip in the name of another one is noticed anyway.
+const OPTIONAL: [&str; 2] = ["solutions", "wrong_solutions"];
+
+impl TryFrom<Line> for Problem {
+    type Error = String;
+
+    fn try_from(line: Line) -> Result<Self, String> {
+        let mut meta = line.meta;
+        for (key, value) in line.others {
+            if let Some(known) = OPTIONAL.iter().find(|known| strsim::damerau_levenshtein(known, &key) <= 2) {
+                return Err(format!("unknown field `{key}`; is `{known}` meant?"));
+            }
+            if meta.contains_key(&key) {
+                return Err(format!("`{key}` is a field of the problem and of its `meta`; keep one of them"));
+            }
+            meta.insert(key, value);
+        }
+        Ok(Self {
+            id: line.id,
+            name: line.name,
+            statement: line.statement,
+            time_limit_s: line.time_limit_s,
+            memory_limit_mb: line.memory_limit_mb,
+            checker: line.checker,
+            public_tests: line.public_tests,
+            private_tests: line.private_tests,
+            solutions: line.solutions,
+            wrong_solutions: line.wrong_solutions,
+            meta,
+        })
+    }
 }

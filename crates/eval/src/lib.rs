@@ -1,0 +1,1 @@
+//! n@k with confidence intervals, and reports.

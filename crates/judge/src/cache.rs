@@ -1,0 +1,192 @@
+//! Remembers the outcomes of runs, within a bound on memory.
+//!
+//! Why it is worth having: a small model in training writes the same few programs again and again, and every rollout
+//! of a problem meets the same tests, so most runs have been made before. A program cannot tell the difference: the
+//! sandbox gives it the same input, a fixed hash seed, no network and an empty `/tmp`, so what it prints is the same
+//! by construction, unless it reads the clock, the system's randomness or its process numbers. A task where that
+//! matters switches the cache off (`cache = false`).
+//!
+//! What is not remembered: faults, and runs that met the wall-clock limit, which depends on how busy the machine was.
+//! The times reported for a remembered outcome are those of the run that made it.
+//!
+//! The store has two generations. New and used entries are in the young one; when that holds half the bound it becomes
+//! the old one, and what was old and has not been used since is dropped. So it is bounded, and an entry in use stays.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rlef_sandbox::{Ending, Limits, Outcome};
+use sha2::{Digest, Sha256};
+
+/// What a remembered answer is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    source: [u8; 32],
+    /// `None`: the question was whether the source compiles.
+    stdin: Option<[u8; 32]>,
+    limits: Limits,
+}
+
+impl Key {
+    pub(crate) fn run(source: &str, stdin: &[u8], limits: &Limits) -> Self {
+        Self {
+            source: Sha256::digest(source.as_bytes()).into(),
+            stdin: Some(Sha256::digest(stdin).into()),
+            limits: *limits,
+        }
+    }
+
+    pub(crate) fn syntax(source: &str, limits: &Limits) -> Self {
+        Self { source: Sha256::digest(source.as_bytes()).into(), stdin: None, limits: *limits }
+    }
+}
+
+/// A remembered answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Outcome(Arc<Outcome>),
+    Syntax(Option<String>),
+}
+
+impl Value {
+    fn bytes(&self) -> u64 {
+        // Key, map slot and the structs themselves: measured by eye, it only has to keep tiny outcomes from being free.
+        const OVERHEAD: u64 = 400;
+        OVERHEAD
+            + match self {
+                Self::Outcome(outcome) => (outcome.stdout.len() + outcome.stderr.len()) as u64,
+                Self::Syntax(message) => message.as_ref().map_or(0, |m| m.len() as u64),
+            }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Cache {
+    bound: u64,
+    young: HashMap<Key, Value>,
+    young_bytes: u64,
+    old: HashMap<Key, Value>,
+}
+
+impl Cache {
+    pub(crate) fn new(bound: u64) -> Self {
+        Self { bound, young: HashMap::new(), young_bytes: 0, old: HashMap::new() }
+    }
+
+    pub(crate) fn get(&mut self, key: &Key) -> Option<Value> {
+        if let Some(value) = self.young.get(key) {
+            return Some(value.clone());
+        }
+        let value = self.old.remove(key)?;
+        self.store(key.clone(), value.clone());
+        Some(value)
+    }
+
+    pub(crate) fn put(&mut self, key: Key, value: Value) {
+        if let Value::Outcome(outcome) = &value
+            && outcome.ending == Ending::WallLimit
+        {
+            return;
+        }
+        self.store(key, value);
+    }
+
+    fn store(&mut self, key: Key, value: Value) {
+        let half = self.bound / 2;
+        let bytes = value.bytes();
+        if bytes > half {
+            return;
+        }
+        if self.young_bytes + bytes > half {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.old.remove(&key);
+        if let Some(before) = self.young.insert(key, value) {
+            self.young_bytes -= before.bytes();
+        }
+        self.young_bytes += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn outcome(ending: Ending, size: usize) -> Value {
+        let time = Duration::from_millis(1);
+        Value::Outcome(Arc::new(Outcome {
+            ending,
+            stdout: vec![b'x'; size],
+            stderr: Vec::new(),
+            cpu: time,
+            wall: time,
+            peak_memory_bytes: None,
+        }))
+    }
+
+    fn key(n: usize) -> Key {
+        Key::run(&format!("print({n})"), b"", &Limits::with_cpu(Duration::from_secs(1)))
+    }
+
+    fn held(cache: &Cache) -> u64 {
+        cache.young.values().chain(cache.old.values()).map(Value::bytes).sum()
+    }
+
+    #[test]
+    fn stays_within_its_bound_and_keeps_what_is_used() {
+        let mut cache = Cache::new(20_000);
+        cache.put(key(0), outcome(Ending::Exited(0), 500));
+        for n in 1..200 {
+            cache.put(key(n), outcome(Ending::Exited(0), 500 + n));
+            assert!(held(&cache) <= 20_000, "{} bytes after {n}", held(&cache));
+            assert!(cache.get(&key(0)).is_some(), "an entry in use was dropped after {n}");
+        }
+        assert!(cache.get(&key(1)).is_none(), "an entry not used for long must go");
+        assert!(cache.get(&key(199)).is_some());
+    }
+
+    #[test]
+    fn an_outcome_larger_than_the_store_is_not_kept() {
+        let mut cache = Cache::new(2_000);
+        cache.put(key(0), outcome(Ending::Exited(0), 5_000));
+        assert!(cache.get(&key(0)).is_none());
+        assert_eq!(held(&cache), 0);
+    }
+
+    #[test]
+    fn replacing_an_entry_counts_it_once() {
+        let mut cache = Cache::new(20_000);
+        for _ in 0..100 {
+            cache.put(key(0), outcome(Ending::Exited(0), 600));
+        }
+        assert_eq!(cache.young_bytes, 1_000);
+        assert_eq!(held(&cache), 1_000);
+    }
+
+    #[test]
+    fn a_run_stopped_by_the_clock_is_not_kept() {
+        let mut cache = Cache::new(20_000);
+        cache.put(key(0), outcome(Ending::WallLimit, 0));
+        assert!(cache.get(&key(0)).is_none());
+        cache.put(key(0), outcome(Ending::CpuLimit, 0));
+        assert!(cache.get(&key(0)).is_some());
+    }
+
+    #[test]
+    fn source_stdin_limits_and_question_all_count() {
+        let limits = Limits::with_cpu(Duration::from_secs(1));
+        let other = Limits::with_cpu(Duration::from_secs(2));
+        let keys = [
+            Key::run("a", b"b", &limits),
+            Key::run("a", b"", &limits),
+            Key::run("ab", b"", &limits),
+            Key::run("a", b"b", &other),
+            Key::syntax("a", &limits),
+        ];
+        let different: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+    }
+}

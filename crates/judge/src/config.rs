@@ -1,0 +1,129 @@
+//! The judge's settings, and the limits a problem's programs run under.
+
+use std::time::Duration;
+
+use rlef_problems::Problem;
+use rlef_sandbox::Limits;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+
+/// Settings of a [`Judge`](crate::Judge).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JudgeConfig {
+    /// CPU seconds allowed = the problem's time limit × this. Default 1.
+    pub time_factor: f64,
+    /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
+    pub wall_factor: f64,
+    /// See `wall_factor`. Default 2 seconds, so that a short limit is not a limit on the machine's load.
+    pub wall_extra_s: f64,
+    /// Memory allowed = the problem's memory limit × this. Default 1.
+    pub memory_factor: f64,
+    /// Cap on stdout and, separately, on stderr, in bytes. Default 16 MiB.
+    pub output_bytes: u64,
+    /// Processes and threads at once. Default 16.
+    pub processes: u32,
+    /// Largest file and size of the private `/tmp`, in bytes. Default 64 MiB.
+    pub file_bytes: u64,
+    /// How often a run that ended in a fault (never one that ended in a failure) is tried again. Default 2.
+    pub retries: u32,
+    /// Pause before the first retry, in milliseconds; each further one is twice as long. Default 50.
+    pub retry_pause_ms: u64,
+    /// Whether the outcome of a run is remembered for the same source, stdin and limits. Default true.
+    pub cache: bool,
+    /// Memory the remembered outcomes may take, in bytes. Default 64 MiB.
+    pub cache_bytes: u64,
+    /// How much of stdout a [`TestResult`](crate::TestResult) keeps (its start), in bytes; the comparison always
+    /// sees all of it. Default 64 KiB.
+    pub kept_stdout_bytes: usize,
+    /// How much of stderr a [`TestResult`](crate::TestResult) keeps (its end, where the trace is), in bytes.
+    /// Default 16 KiB.
+    pub kept_stderr_bytes: usize,
+}
+
+impl Default for JudgeConfig {
+    fn default() -> Self {
+        Self {
+            time_factor: 1.0,
+            wall_factor: 3.0,
+            wall_extra_s: 2.0,
+            memory_factor: 1.0,
+            output_bytes: 16 << 20,
+            processes: 16,
+            file_bytes: 64 << 20,
+            retries: 2,
+            retry_pause_ms: 50,
+            cache: true,
+            cache_bytes: 64 << 20,
+            kept_stdout_bytes: 64 << 10,
+            kept_stderr_bytes: 16 << 10,
+        }
+    }
+}
+
+impl JudgeConfig {
+    /// Checks every setting's range.
+    ///
+    /// # Errors
+    /// [`Fault::Setting`] names the first one that is out of range.
+    pub fn check(&self) -> Result<(), Fault> {
+        let positive = [
+            ("time_factor", self.time_factor),
+            ("wall_factor", self.wall_factor),
+            ("memory_factor", self.memory_factor),
+        ];
+        for (setting, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                let what = format!("is {value}; it must be a number above 0");
+                return Err(Fault::Setting { setting, what });
+            }
+        }
+        if !(self.wall_extra_s.is_finite() && self.wall_extra_s >= 0.0) {
+            let what = format!("is {}; it must be 0 or more seconds", self.wall_extra_s);
+            return Err(Fault::Setting { setting: "wall_extra_s", what });
+        }
+        if self.wall_factor < 1.0 && self.wall_extra_s == 0.0 {
+            let what = format!("is {} with `wall_extra_s` 0, so the CPU limit could never be reached; give one of the two more", self.wall_factor);
+            return Err(Fault::Setting { setting: "wall_factor", what });
+        }
+        let counts = [
+            ("output_bytes", self.output_bytes),
+            ("processes", u64::from(self.processes)),
+        ];
+        for (setting, value) in counts {
+            if value == 0 {
+                return Err(Fault::Setting { setting, what: "is 0; it must be at least 1".into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The limits for programs that try to solve `problem`.
+    ///
+    /// # Errors
+    /// [`Fault::Limits`] if the problem's limits are not positive numbers of a sensible size.
+    pub fn limits_for(&self, problem: &Problem) -> Result<Limits, Fault> {
+        let bad = |what: String| Fault::Limits { problem: problem.id.clone(), what };
+        let cpu_s = problem.time_limit_s * self.time_factor;
+        let cpu = Duration::try_from_secs_f64(cpu_s)
+            .ok()
+            .filter(|cpu| !cpu.is_zero())
+            .ok_or_else(|| bad(format!("a time limit of {cpu_s} seconds cannot be kept")))?;
+        let wall_s = (cpu_s * self.wall_factor).max(cpu_s + self.wall_extra_s);
+        let wall = Duration::try_from_secs_f64(wall_s)
+            .map_err(|e| bad(format!("a wall-clock limit of {wall_s} seconds cannot be kept: {e}")))?;
+        let memory = problem.memory_limit_mb as f64 * self.memory_factor * f64::from(1 << 20);
+        if !(1.0..=f64::from(1 << 20) * f64::from(1 << 30)).contains(&memory) {
+            return Err(bad(format!("a memory limit of {memory} bytes cannot be kept")));
+        }
+        Ok(Limits {
+            cpu,
+            wall,
+            memory_bytes: memory as u64,
+            output_bytes: self.output_bytes,
+            processes: self.processes,
+            file_bytes: self.file_bytes,
+        })
+    }
+}

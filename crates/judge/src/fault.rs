@@ -1,0 +1,55 @@
+//! A fault: the machinery failed. It is a type of its own so that it can never become a verdict or a reward.
+
+use crate::executor::BoxError;
+
+/// Why no report could be made. None of these says anything about the program.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The sandbox failed, also when asked again.
+    #[error(
+        "could not run the program on test {test} of problem {problem}, {tries} tries: {source}; \
+         the program is not to blame: leave the sample out, and check the sandbox if this repeats"
+    )]
+    Execution {
+        /// Problem id.
+        problem: String,
+        /// Test name.
+        test: String,
+        /// How often it was tried.
+        tries: u32,
+        /// What the sandbox said last.
+        source: BoxError,
+    },
+    /// The expected output of a test cannot be used for comparing.
+    #[error("the checker cannot compare with the expected output of test {test} of problem {problem}: {source}; repair the problem file")]
+    Checker {
+        /// Problem id.
+        problem: String,
+        /// Test name.
+        test: String,
+        /// What the checker said.
+        source: BoxError,
+    },
+    /// There is nothing to judge by; passing none of none is not passing.
+    #[error("problem {problem} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out")]
+    NoTests {
+        /// Problem id.
+        problem: String,
+    },
+    /// The limits of a problem and the factors of the configuration give no usable limit.
+    #[error("problem {problem}: {what}; correct the limits in the problem file or the factors in the judge settings")]
+    Limits {
+        /// Problem id.
+        problem: String,
+        /// Which limit and why.
+        what: String,
+    },
+    /// A setting of the judge is out of range.
+    #[error("judge setting `{setting}` {what}")]
+    Setting {
+        /// The setting's name.
+        setting: &'static str,
+        /// What is wrong and what is allowed.
+        what: String,
+    },
+}

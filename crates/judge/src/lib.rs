@@ -1,0 +1,21 @@
+//! Runs a program on the tests of a problem and gives a verdict for each.
+//!
+//! - [`Judge`] runs programs through an [`Executor`] (a sandbox), forms verdicts and remembers outcomes.
+//! - [`Report`] says what became of each test; [`Report::all_passed`] is the only thing that counts as passing.
+//! - [`Fault`] says that the machinery failed. It is not a verdict and must never become a reward.
+
+mod cache;
+mod compare;
+mod config;
+mod executor;
+mod fault;
+mod judge;
+mod parallel;
+mod report;
+
+pub use config::JudgeConfig;
+pub use executor::{BoxError, Executor};
+pub use fault::Fault;
+pub use judge::{Job, Judge, JudgeStats, Stop};
+pub use parallel::map_in_order;
+pub use report::{Detail, Report, TestResult, Verdict};

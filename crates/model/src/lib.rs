@@ -1,0 +1,23 @@
+//! The Llama family on burn: configuration, weights, tokeniser, sampling, value head.
+#![recursion_limit = "256"]
+
+mod cache;
+mod config;
+pub mod device;
+mod error;
+mod generate;
+mod llama;
+pub mod ops;
+mod sample;
+mod tokenizer;
+mod value;
+pub mod weights;
+
+pub use cache::Cache;
+pub use config::{LlamaConfig, RopeScaling, TokenIds};
+pub use error::ModelError;
+pub use generate::{Ask, Generator, Sampled};
+pub use llama::{Block, Frame, Llama};
+pub use sample::{Sampling, sample};
+pub use tokenizer::{ChatMessage, ChatTokenizer};
+pub use value::{ValueHead, ValueModel};

@@ -1,0 +1,146 @@
+//! Text to tokens and back, and the chat template.
+//!
+//! A dialog's tokens only grow: what a new turn adds is the text that the template adds at the end, and a template
+//! that would change what is already there is an error, not a silent re-tokenisation.
+
+use std::path::Path;
+
+use minijinja::{Environment, context};
+use serde::{Deserialize, Serialize};
+use tokenizers::Tokenizer;
+
+use crate::ModelError;
+
+/// One message of a dialog, as templates see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// `system`, `user` or `assistant`.
+    pub role: String,
+    /// The text.
+    pub content: String,
+}
+
+/// A tokeniser with its chat template.
+#[derive(Debug, Clone)]
+pub struct ChatTokenizer {
+    tokenizer: Tokenizer,
+    template: String,
+    bos: String,
+    eos: String,
+    eos_ids: Vec<u32>,
+}
+
+impl ChatTokenizer {
+    /// Reads `tokenizer.json` and `tokenizer_config.json` in `dir`. `eos_ids` end an answer; the tokeniser's own
+    /// end token is added to them.
+    pub fn load(dir: &Path, eos_ids: &[u32]) -> Result<Self, ModelError> {
+        let path = dir.join("tokenizer.json");
+        let fail = |why: String| ModelError::Tokenizer { path: path.clone(), why };
+        let bytes = std::fs::read(&path).map_err(|e| ModelError::io(&path, e))?;
+        let tokenizer = Tokenizer::from_bytes(&bytes).map_err(|e| fail(e.to_string()))?;
+        let config_path = dir.join("tokenizer_config.json");
+        let text = std::fs::read_to_string(&config_path).map_err(|e| ModelError::io(&config_path, e))?;
+        let config: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|e| ModelError::Config { path: config_path.clone(), why: e.to_string() })?;
+        Self::new(tokenizer, &config, eos_ids).map_err(|why| ModelError::Config { path: config_path, why })
+    }
+
+    /// From the parts of a model folder.
+    pub fn new(tokenizer: Tokenizer, config: &serde_json::Value, eos_ids: &[u32]) -> Result<Self, String> {
+        let special = |key: &str| match &config[key] {
+            serde_json::Value::String(s) => s.clone(),
+            other => other["content"].as_str().unwrap_or_default().to_owned(),
+        };
+        let template = match &config["chat_template"] {
+            serde_json::Value::String(s) => s.clone(),
+            // Some files hold several named templates.
+            serde_json::Value::Array(all) => all
+                .iter()
+                .find(|t| t["name"] == "default")
+                .and_then(|t| t["template"].as_str())
+                .map(str::to_owned)
+                .ok_or("chat_template has no entry named \"default\"")?,
+            _ => return Err("no chat_template; use an instruct model, or add a template".into()),
+        };
+        let (bos, eos) = (special("bos_token"), special("eos_token"));
+        let mut eos_ids = eos_ids.to_vec();
+        if let Some(id) = tokenizer.token_to_id(&eos)
+            && !eos_ids.contains(&id)
+        {
+            eos_ids.push(id);
+        }
+        if eos_ids.is_empty() {
+            return Err("no token ends an answer: eos_token is missing".into());
+        }
+        Ok(Self { tokenizer, template, bos, eos, eos_ids })
+    }
+
+    /// The tokens that end an answer.
+    pub fn eos_ids(&self) -> &[u32] {
+        &self.eos_ids
+    }
+
+    /// Entries of the vocabulary, added tokens included.
+    pub fn vocab_size(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// Tokens of `text`, in which special tokens written out are taken as such; nothing is added around it.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|e| ModelError::Template(e.to_string()))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Text of `tokens`; special tokens are left out.
+    pub fn decode(&self, tokens: &[u32]) -> Result<String, ModelError> {
+        self.tokenizer.decode(tokens, true).map_err(|e| ModelError::Template(e.to_string()))
+    }
+
+    /// Text of one token, special or not, for people.
+    pub fn piece(&self, token: u32) -> String {
+        self.tokenizer.decode(&[token], false).unwrap_or_else(|_| format!("<{token}>"))
+    }
+
+    /// Renders the template, ready for the assistant to answer when `generate`.
+    pub fn render(&self, messages: &[ChatMessage], generate: bool) -> Result<String, ModelError> {
+        let mut env = Environment::new();
+        env.set_trim_blocks(true);
+        env.set_lstrip_blocks(true);
+        env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        env.add_function("raise_exception", |why: String| -> Result<String, minijinja::Error> {
+            Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, why))
+        });
+        env.add_template("chat", &self.template).map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        let template = env.get_template("chat").map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        template
+            .render(context! {
+                messages => messages,
+                add_generation_prompt => generate,
+                bos_token => self.bos,
+                eos_token => self.eos,
+            })
+            .map_err(|e| ModelError::Template(format!("{e:#}")))
+    }
+
+    /// The tokens that open the next turn: everything the template puts after `recorded`, the text of the dialog
+    /// so far (empty at first). Returns them with the whole text.
+    ///
+    /// When the last answer ended with an end token, its text is part of `recorded`.
+    ///
+    /// # Errors
+    /// [`ModelError::Rewritten`] when the rendered dialog does not begin with `recorded`.
+    pub fn extend(&self, recorded: &str, messages: &[ChatMessage]) -> Result<(Vec<u32>, String), ModelError> {
+        let whole = self.render(messages, true)?;
+        match whole.strip_prefix(recorded) {
+            Some(new) => Ok((self.encode(new)?, whole)),
+            None => {
+                let mut at = whole.bytes().zip(recorded.bytes()).take_while(|(a, b)| a == b).count();
+                while !(whole.is_char_boundary(at) && recorded.is_char_boundary(at)) {
+                    at -= 1;
+                }
+                let cut = |s: &str| s[at..].chars().take(40).collect();
+                Err(ModelError::Rewritten { at, expected: cut(recorded), found: cut(&whole) })
+            }
+        }
+    }
+}

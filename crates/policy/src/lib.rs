@@ -1,0 +1,1 @@
+//! Whoever answers: the local model, a script, a person.

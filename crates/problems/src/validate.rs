@@ -1,0 +1,86 @@
+//! What a problem must fulfil beyond its types.
+
+use crate::{CheckerError, Problem, Solution, TestCase};
+use std::collections::HashSet;
+
+/// Verdicts that a solution may name; `NOT_AC` is any failure.
+pub const VERDICTS: [&str; 8] = ["AC", "WA", "RTE", "TLE", "MLE", "OLE", "CE", "NOT_AC"];
+
+/// Longest time limit, in seconds: a day. Beyond it, sums of durations could overflow.
+const LONGEST_S: f64 = 86_400.0;
+
+/// A field of a problem that makes no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("field `{field}`: {problem}")]
+pub struct Invalid {
+    /// The field, as in `wrong_solutions[2].expected`.
+    pub field: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+fn invalid<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, Invalid> {
+    Err(Invalid { field: field.into(), problem: problem.into() })
+}
+
+impl Problem {
+    /// Checks everything that the types do not: an id and a statement, limits above 0, both lists of tests filled and
+    /// their names unique, solutions whose verdict fits their list, tolerances from 0 up. A `custom` checker is valid
+    /// here; judging with it is an error.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.id.is_empty() || self.id.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return invalid("id", format!("{:?} is empty or holds white space", self.id));
+        }
+        if self.statement.trim().is_empty() {
+            return invalid("statement", "is empty; the model would be told nothing");
+        }
+        if !(self.time_limit_s > 0.0 && self.time_limit_s <= LONGEST_S) {
+            return invalid("time_limit_s", format!("is {}; must be above 0, at most {LONGEST_S}", self.time_limit_s));
+        }
+        if self.memory_limit_mb == 0 {
+            return invalid("memory_limit_mb", "is 0; must be above 0");
+        }
+        if let Err(error @ CheckerError::Tolerance { field, .. }) = self.checker.check() {
+            return invalid(format!("checker.{field}"), error.to_string());
+        }
+        check_tests("public_tests", &self.public_tests)?;
+        check_tests("private_tests", &self.private_tests)?;
+        check_solutions("solutions", &self.solutions, true)?;
+        check_solutions("wrong_solutions", &self.wrong_solutions, false)
+    }
+}
+
+fn check_tests(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
+    if tests.is_empty() {
+        return invalid(list, "is empty; a problem needs public and private tests");
+    }
+    let mut names = HashSet::new();
+    for (at, test) in tests.iter().enumerate() {
+        // A test without a name is known by its place.
+        if !test.name.is_empty() && !names.insert(&test.name) {
+            return invalid(format!("{list}[{at}].name"), format!("`{}` is the name of an earlier test", test.name));
+        }
+    }
+    Ok(())
+}
+
+fn check_solutions(list: &str, solutions: &[Solution], right: bool) -> Result<(), Invalid> {
+    for (at, solution) in solutions.iter().enumerate() {
+        let expected = solution.expected.as_str();
+        if !VERDICTS.contains(&expected) {
+            let known = VERDICTS.join(", ");
+            return invalid(format!("{list}[{at}].expected"), format!("`{expected}` is no verdict; known: {known}"));
+        }
+        if (expected == "AC") != right {
+            let other = if right { "wrong_solutions" } else { "solutions" };
+            return invalid(format!("{list}[{at}].expected"), format!("is `{expected}`; it belongs in `{other}`"));
+        }
+        if solution.code.trim().is_empty() {
+            return invalid(format!("{list}[{at}].code"), "is empty");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! Rollouts, advantages, objectives, the trainer, checkpoints, metrics and supervised fine-tuning.

@@ -1,0 +1,1 @@
+../crates/sandbox/assets/boot.py
