@@ -22,7 +22,12 @@ fn below(count: usize, seed: u64, turn: u64) -> usize {
 
 /// The wrong solutions that can be run.
 fn wrong_solutions(problem: &Problem) -> Vec<&Solution> {
-    let python = |s: &&Solution| matches!(s.language.to_ascii_lowercase().as_str(), "python" | "python3" | "py");
+    let python = |s: &&Solution| {
+        matches!(
+            s.language.to_ascii_lowercase().as_str(),
+            "python" | "python3" | "py"
+        )
+    };
     problem.wrong_solutions.iter().filter(python).collect()
 }
 
@@ -35,8 +40,20 @@ pub(crate) fn choose_wrong(donor: &Problem, seed: u64, turn: u64) -> Option<&Sol
 /// Chooses the problem that gives random feedback for problem `id`: another one of the same split, one with wrong
 /// solutions if there is any. `None` if the split has no other problem with public tests.
 pub fn choose_donor(split: &[Arc<Problem>], id: &str, seed: u64) -> Option<Arc<Problem>> {
-    let others: Vec<_> = split.iter().filter(|p| p.id != id && !p.public_tests.is_empty()).collect();
-    let with_wrong: Vec<_> = others.iter().copied().filter(|p| !wrong_solutions(p).is_empty()).collect();
-    let pool = if with_wrong.is_empty() { others } else { with_wrong };
-    pool.get(below(pool.len(), seed, u64::MAX)).map(|p| Arc::clone(p))
+    let others: Vec<_> = split
+        .iter()
+        .filter(|p| p.id != id && !p.public_tests.is_empty())
+        .collect();
+    let with_wrong: Vec<_> = others
+        .iter()
+        .copied()
+        .filter(|p| !wrong_solutions(p).is_empty())
+        .collect();
+    let pool = if with_wrong.is_empty() {
+        others
+    } else {
+        with_wrong
+    };
+    pool.get(below(pool.len(), seed, u64::MAX))
+        .map(|p| Arc::clone(p))
 }

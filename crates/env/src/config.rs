@@ -72,7 +72,8 @@ pub struct EpisodeConfig {
     pub max_input_chars: usize,
     /// Longest output shown in feedback, expected and printed each, in characters; 0: no limit. NF; default 4000.
     pub max_output_chars: usize,
-    /// Longest stack trace shown in feedback (its end is kept), in characters; 0: no limit. NF; default 4000.
+    /// Longest stack trace shown in feedback (its end is kept; of the brief style's one line the start), in
+    /// characters; 0: no limit. NF; default 4000.
     pub max_trace_chars: usize,
     /// How many failing tests are shown; 0: all, as in the paper. Default 0.
     pub max_failures_shown: usize,
@@ -110,7 +111,12 @@ impl EpisodeConfig {
     /// # Errors
     /// [`EpisodeError::Setting`] names the first one that is out of range.
     pub fn check(&self) -> Result<(), EpisodeError> {
-        let bad = |setting, what: &str| Err(EpisodeError::Setting { setting, what: what.to_owned() });
+        let bad = |setting, what: &str| {
+            Err(EpisodeError::Setting {
+                setting,
+                what: what.to_owned(),
+            })
+        };
         if self.max_turns == 0 {
             return bad("max_turns", "is 0; an episode needs at least 1 turn");
         }
@@ -124,10 +130,20 @@ impl EpisodeConfig {
             }
         }
         if self.code_tags.is_empty() {
-            return bad("code_tags", "is empty, so no code block could ever count; \"\" stands for a block without a tag");
+            return bad(
+                "code_tags",
+                "is empty, so no code block could ever count; \"\" stands for a block without a tag",
+            );
         }
-        if let Some(tag) = self.code_tags.iter().find(|tag| tag.contains(|c: char| c.is_whitespace() || c == '`')) {
-            return bad("code_tags", &format!("has the tag {tag:?}; a tag is one word without backticks"));
+        if let Some(tag) = self
+            .code_tags
+            .iter()
+            .find(|tag| tag.contains(|c: char| c.is_whitespace() || c == '`'))
+        {
+            return bad(
+                "code_tags",
+                &format!("has the tag {tag:?}; a tag is one word without backticks"),
+            );
         }
         Ok(())
     }

@@ -32,7 +32,9 @@ pub enum EpisodeError {
         what: String,
     },
     /// The problem lacks tests that an episode needs.
-    #[error("problem {problem} has no {kind} tests, so an episode on it has no {lacks}; leave it out of the split")]
+    #[error(
+        "problem {problem} has no {kind} tests, so an episode on it has no {lacks}; leave it out of the split"
+    )]
     NoTests {
         /// Problem id.
         problem: String,
@@ -42,7 +44,9 @@ pub enum EpisodeError {
         lacks: &'static str,
     },
     /// Random feedback needs a donor.
-    #[error("random feedback for problem {problem} needs a donor: another problem of the same split that has public tests; {what}")]
+    #[error(
+        "random feedback for problem {problem} needs a donor: another problem of the same split that has public tests; {what}"
+    )]
     Donor {
         /// Problem id.
         problem: String,
@@ -58,7 +62,9 @@ pub enum StepError {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The episode had already ended.
-    #[error("the episode on problem {problem} has ended and takes no further answer; undo a turn or start a new one")]
+    #[error(
+        "the episode on problem {problem} has ended and takes no further answer; undo a turn or start a new one"
+    )]
     Ended {
         /// Problem id.
         problem: String,
@@ -118,7 +124,11 @@ impl Episode {
         seed: u64,
     ) -> Result<Self, EpisodeError> {
         config.check()?;
-        let lacking = |kind, lacks| EpisodeError::NoTests { problem: problem.id.clone(), kind, lacks };
+        let lacking = |kind, lacks| EpisodeError::NoTests {
+            problem: problem.id.clone(),
+            kind,
+            lacks,
+        };
         if problem.public_tests.is_empty() {
             return Err(lacking("public", "feedback"));
         }
@@ -129,10 +139,20 @@ impl Episode {
             FeedbackMode::Random => Some(usable_donor(&problem, donor)?),
             FeedbackMode::Real | FeedbackMode::None => None,
         };
-        let system = config.system_prompt.iter().map(|text| Message::new(Role::System, text));
+        let system = config
+            .system_prompt
+            .iter()
+            .map(|text| Message::new(Role::System, text));
         let first = Message::new(Role::User, first_message(&problem, config));
         let messages = system.chain([first]).collect();
-        Ok(Self { problem, donor, config: Arc::new(config.clone()), seed, messages, steps: Vec::new() })
+        Ok(Self {
+            problem,
+            donor,
+            config: Arc::new(config.clone()),
+            seed,
+            messages,
+            steps: Vec::new(),
+        })
     }
 
     /// The problem.
@@ -173,22 +193,33 @@ impl Episode {
     /// is then unchanged and the same answer may be given again.
     pub fn step(&mut self, response: &str, judge: &Judge) -> Result<Step, StepError> {
         if self.is_done() {
-            return Err(StepError::Ended { problem: self.problem.id.clone() });
+            return Err(StepError::Ended {
+                problem: self.problem.id.clone(),
+            });
         }
         let config = &*self.config;
         let turn = self.steps.len();
         let code = extract_code(response, &config.code_tags, config.code_block);
         let public = match &code {
-            Some(code) => Some(judge.judge(&self.problem, code, &self.problem.public_tests, Stop::Never)?),
+            Some(code) => {
+                Some(judge.judge(&self.problem, code, &self.problem.public_tests, Stop::Never)?)
+            }
             None => None,
         };
-        let valid_code = public.as_ref().is_some_and(|r| !(config.unparsable_is_invalid && r.is_compile_error()));
+        let valid_code = public
+            .as_ref()
+            .is_some_and(|r| !(config.unparsable_is_invalid && r.is_compile_error()));
         let public_passed = public.as_ref().is_some_and(Report::all_passed);
         let last_turn = turn + 1 >= config.max_turns;
         let done = last_turn || (public_passed && config.feedback != FeedbackMode::None);
         let private = match &code {
             Some(code) if public_passed && (done || config.private_every_turn) => {
-                Some(judge.judge(&self.problem, code, &self.problem.private_tests, Stop::AtFirstFailure)?)
+                Some(judge.judge(
+                    &self.problem,
+                    code,
+                    &self.problem.private_tests,
+                    Stop::AtFirstFailure,
+                )?)
             }
             _ => None,
         };
@@ -197,16 +228,35 @@ impl Episode {
             None if public_passed => None,
             None => Some(false),
         };
-        let feedback = if done { None } else { Some(self.feedback(turn, public.as_ref(), judge)?) };
+        let feedback = if done {
+            None
+        } else {
+            Some(self.feedback(turn, public.as_ref(), judge)?)
+        };
         let reward = match (done, solved) {
             (true, Some(true)) => config.solved_reward,
             (true, _) => config.failed_reward,
             (false, _) if !valid_code => config.invalid_code_reward,
             (false, _) => 0.0,
         };
-        let step = Step { turn, code, valid_code, public, feedback, done, private, public_passed, solved, reward };
+        let step = Step {
+            turn,
+            code,
+            valid_code,
+            public,
+            feedback,
+            done,
+            private,
+            public_passed,
+            solved,
+            reward,
+        };
         self.messages.push(Message::new(Role::Assistant, response));
-        self.messages.extend(step.feedback.iter().map(|text| Message::new(Role::User, text)));
+        self.messages.extend(
+            step.feedback
+                .iter()
+                .map(|text| Message::new(Role::User, text)),
+        );
         self.steps.push(step.clone());
         Ok(step)
     }
@@ -215,13 +265,21 @@ impl Episode {
     pub fn undo(&mut self) -> Option<Step> {
         let step = self.steps.pop()?;
         let added = 1 + usize::from(step.feedback.is_some());
-        self.messages.truncate(self.messages.len().saturating_sub(added));
+        self.messages
+            .truncate(self.messages.len().saturating_sub(added));
         Some(step)
     }
 
-    fn feedback(&self, turn: usize, public: Option<&Report>, judge: &Judge) -> Result<String, Fault> {
+    fn feedback(
+        &self,
+        turn: usize,
+        public: Option<&Report>,
+        judge: &Judge,
+    ) -> Result<String, Fault> {
         let config = &*self.config;
-        let Some(public) = public else { return Ok(missing_code(config)) };
+        let Some(public) = public else {
+            return Ok(missing_code(config));
+        };
         match &self.donor {
             _ if config.feedback == FeedbackMode::None => Ok(try_again(config.prompt)),
             None => Ok(feedback(&self.problem.public_tests, public, config)),
@@ -233,8 +291,14 @@ impl Episode {
     }
 }
 
-fn usable_donor(problem: &Problem, donor: Option<Arc<Problem>>) -> Result<Arc<Problem>, EpisodeError> {
-    let bad = |what| EpisodeError::Donor { problem: problem.id.clone(), what };
+fn usable_donor(
+    problem: &Problem,
+    donor: Option<Arc<Problem>>,
+) -> Result<Arc<Problem>, EpisodeError> {
+    let bad = |what| EpisodeError::Donor {
+        problem: problem.id.clone(),
+        what,
+    };
     let donor = donor.ok_or_else(|| bad("none was given"))?;
     if donor.id == problem.id {
         return Err(bad("the problem itself was given"));
@@ -257,6 +321,12 @@ fn donor_failures(donor: &Problem, seed: u64, turn: u64, judge: &Judge) -> Resul
 }
 
 /// Takes a step in many episodes on up to `workers` threads; the results come in the order of the turns given.
-pub fn step_many(turns: Vec<(&mut Episode, &str)>, judge: &Judge, workers: usize) -> Vec<Result<Step, StepError>> {
-    map_in_order(turns, workers, |(episode, response)| episode.step(response, judge))
+pub fn step_many(
+    turns: Vec<(&mut Episode, &str)>,
+    judge: &Judge,
+    workers: usize,
+) -> Vec<Result<Step, StepError>> {
+    map_in_order(turns, workers, |(episode, response)| {
+        episode.step(response, judge)
+    })
 }

@@ -12,7 +12,9 @@ use crate::config::CodeBlock;
 /// line ends. `None` if there is no such block or it holds nothing but white space.
 pub fn extract_code(response: &str, tags: &[String], which: CodeBlock) -> Option<String> {
     let mut found = None;
-    let mut lines = response.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    let mut lines = response
+        .split('\n')
+        .map(|line| line.strip_suffix('\r').unwrap_or(line));
     while let Some(line) = lines.next() {
         let Some(fence) = opening(line) else { continue };
         // Whether this one closes must be known before its lines count, so look ahead on a copy.
@@ -61,7 +63,11 @@ fn opening(line: &str) -> Option<Fence<'_>> {
     let (indent, length, info) = fence(line)?;
     // The tag is the first word; what may follow it (a file name, attributes) says nothing about the language.
     let tag = info.split_whitespace().next().unwrap_or_default();
-    (!info.contains('`')).then_some(Fence { indent, length, tag })
+    (!info.contains('`')).then_some(Fence {
+        indent,
+        length,
+        tag,
+    })
 }
 
 fn closes(line: &str, length: usize) -> bool {
@@ -76,22 +82,39 @@ mod tests {
     use crate::config::EpisodeConfig;
 
     fn last(response: &str) -> Option<String> {
-        extract_code(response, &EpisodeConfig::default().code_tags, CodeBlock::Last)
+        extract_code(
+            response,
+            &EpisodeConfig::default().code_tags,
+            CodeBlock::Last,
+        )
     }
 
     fn first(response: &str) -> Option<String> {
-        extract_code(response, &EpisodeConfig::default().code_tags, CodeBlock::First)
+        extract_code(
+            response,
+            &EpisodeConfig::default().code_tags,
+            CodeBlock::First,
+        )
     }
 
     #[test]
     fn finds_the_block() {
         let cases: [(&str, Option<&str>); 24] = [
             ("```python\nprint(1)\n```", Some("print(1)\n")),
-            ("Text.\n\n```py\nprint(1)\n```\nMore text.", Some("print(1)\n")),
+            (
+                "Text.\n\n```py\nprint(1)\n```\nMore text.",
+                Some("print(1)\n"),
+            ),
             ("```\nprint(1)\n```", Some("print(1)\n")),
             ("```Python\nprint(1)\n```", Some("print(1)\n")),
-            ("``` python title=\"a.py\"\nprint(1)\n```", Some("print(1)\n")),
-            ("```python\r\na = 1\r\nprint(a)\r\n```\r\n", Some("a = 1\nprint(a)\n")),
+            (
+                "``` python title=\"a.py\"\nprint(1)\n```",
+                Some("print(1)\n"),
+            ),
+            (
+                "```python\r\na = 1\r\nprint(a)\r\n```\r\n",
+                Some("a = 1\nprint(a)\n"),
+            ),
             ("```python\na\n```\n```python\nb\n```", Some("b\n")),
             ("```python\na\n```\n```text\nb\n```", Some("a\n")),
             ("```text\nb\n```", None),
@@ -100,12 +123,21 @@ mod tests {
             ("```python\nprint(1)", None),
             ("```python\na\n```\n```python\nb", Some("a\n")),
             ("~~~python\nprint(1)\n~~~", None),
-            ("Use ``` to open.\n```python\nprint('```')\nx = \"\"\"``` \"\"\"\n```", Some("print('```')\nx = \"\"\"``` \"\"\"\n")),
+            (
+                "Use ``` to open.\n```python\nprint('```')\nx = \"\"\"``` \"\"\"\n```",
+                Some("print('```')\nx = \"\"\"``` \"\"\"\n"),
+            ),
             ("```python print(1)```", None),
             ("Here: ```python\nprint(1)\n```", None),
-            ("````python\ns = '''\n```\n'''\n````", Some("s = '''\n```\n'''\n")),
+            (
+                "````python\ns = '''\n```\n'''\n````",
+                Some("s = '''\n```\n'''\n"),
+            ),
             ("```python\nprint(1)\n`````", Some("print(1)\n")),
-            ("  ```python\n  if 1:\n      print(1)\n  ```", Some("if 1:\n    print(1)\n")),
+            (
+                "  ```python\n  if 1:\n      print(1)\n  ```",
+                Some("if 1:\n    print(1)\n"),
+            ),
             ("    ```python\n    print(1)\n    ```", None),
             ("```python\n```", None),
             ("```python\n  \n```", None),
@@ -128,7 +160,10 @@ mod tests {
         let only = |tag: &str, response| extract_code(response, &[tag.to_owned()], CodeBlock::Last);
         assert_eq!(only("python", "```\na\n```"), None);
         assert_eq!(only("", "```\na\n```").as_deref(), Some("a\n"));
-        assert_eq!(only("rust", "```python\na\n```\n```rust\nb\n```\n```\nc\n```").as_deref(), Some("b\n"));
+        assert_eq!(
+            only("rust", "```python\na\n```\n```rust\nb\n```\n```\nc\n```").as_deref(),
+            Some("b\n")
+        );
     }
 
     proptest! {

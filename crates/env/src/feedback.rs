@@ -16,24 +16,36 @@ pub(crate) fn feedback(tests: &[TestCase], report: &Report, config: &EpisodeConf
     };
     let bullets: Vec<String> = if report.is_compile_error() {
         // The same for every test, so said once.
-        report.failures().take(1).map(|result| does_not_parse(result, config)).collect()
+        report
+            .failures()
+            .take(1)
+            .map(|result| does_not_parse(result, config))
+            .collect()
     } else {
         let failures = report.failures().take(shown);
-        failures.filter_map(|result| Some(failure(tests.get(result.index)?, result, config))).collect()
+        failures
+            .filter_map(|result| Some(failure(tests.get(result.index)?, result, config)))
+            .collect()
     };
     match config.prompt {
         PromptStyle::Paper => {
-            format!("Your code did not pass these tests:\n\n{}\n\n{}", bullets.join("\n"), try_again(config.prompt))
+            format!(
+                "Your code did not pass these tests:\n\n{}\n\n{}",
+                bullets.join("\n"),
+                try_again(config.prompt)
+            )
         }
         PromptStyle::Brief => bullets.join("\n"),
     }
 }
 
 fn does_not_parse(result: &TestResult, config: &EpisodeConfig) -> String {
-    let trace = trace(result, config);
     match config.prompt {
-        PromptStyle::Paper => format!("- Every test failed: the code does not parse.\n{trace}"),
-        PromptStyle::Brief => format!("raised `{}`", last_line(&trace)),
+        PromptStyle::Paper => {
+            let trace = tail(&trace(result), config.max_trace_chars);
+            format!("- Every test failed: the code does not parse.\n{trace}")
+        }
+        PromptStyle::Brief => format!("raised `{}`", error_line(result, config)),
     }
 }
 
@@ -47,13 +59,19 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
                 Verdict::WrongAnswer | Verdict::Accepted => {
                     let expected = head(&test.output, config.max_output_chars);
                     let printed = head(&printed, config.max_output_chars);
-                    format!("{start}\nThe expected output is `{expected}` but the program printed `{printed}`")
+                    format!(
+                        "{start}\nThe expected output is `{expected}` but the program printed `{printed}`"
+                    )
                 }
-                Verdict::RuntimeError | Verdict::CompileError => format!("{start}\n{}", trace(result, config)),
+                Verdict::RuntimeError | Verdict::CompileError => {
+                    format!("{start}\n{}", tail(&trace(result), config.max_trace_chars))
+                }
                 Verdict::TimeLimit => format!("{start} the program took too long."),
                 Verdict::MemoryLimit => format!("{start} the program ran out of memory."),
                 Verdict::OutputLimit => format!("{start} the program printed too much."),
-                Verdict::Forbidden => format!("{start} the program made a system call that is not allowed."),
+                Verdict::Forbidden => {
+                    format!("{start} the program made a system call that is not allowed.")
+                }
             }
         }
         PromptStyle::Brief => {
@@ -65,7 +83,7 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
                     format!("`{input}` gave `{printed}` not `{expected}`")
                 }
                 Verdict::RuntimeError | Verdict::CompileError => {
-                    format!("`{input}` raised `{}`", last_line(&trace(result, config)))
+                    format!("`{input}` raised `{}`", error_line(result, config))
                 }
                 Verdict::TimeLimit => format!("`{input}` took too long"),
                 Verdict::MemoryLimit => format!("`{input}` ran out of memory"),
@@ -77,16 +95,20 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
 }
 
 /// The stack trace, or what else is known if the program left none.
-fn trace(result: &TestResult, config: &EpisodeConfig) -> String {
+fn trace(result: &TestResult) -> String {
     let trace = clean_trace(&result.stderr);
-    let trace = match &result.detail {
+    match &result.detail {
         Detail::Compiler(message) if trace.is_empty() => message.trim_end().to_owned(),
         detail if trace.is_empty() => detail.to_string(),
         // What is on stderr explains nothing if the program was killed; say so where the error's name would stand.
         Detail::Signal(_) => format!("{trace}\n{}", result.detail),
         _ => trace,
-    };
-    tail(&trace, config.max_trace_chars)
+    }
+}
+
+/// The trace's last line, usually the error's name and message.
+fn error_line(result: &TestResult, config: &EpisodeConfig) -> String {
+    head(last_line(&trace(result)), config.max_trace_chars)
 }
 
 fn trim(text: &str) -> &str {
@@ -96,7 +118,11 @@ fn trim(text: &str) -> &str {
 /// The first `most` characters, and how many were left out; everything if `most` is 0.
 fn head(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
-        Some((end, _)) if most > 0 => format!("{} [{} more characters]", &text[..end], text[end..].chars().count()),
+        Some((end, _)) if most > 0 => format!(
+            "{} [{} more characters]",
+            &text[..end],
+            text[end..].chars().count()
+        ),
         _ => text.to_owned(),
     }
 }
@@ -105,7 +131,9 @@ fn head(text: &str, most: usize) -> String {
 fn tail(text: &str, most: usize) -> String {
     let cut = text.chars().count().saturating_sub(most);
     match text.char_indices().nth(cut) {
-        Some((start, _)) if most > 0 && cut > 0 => format!("[{cut} characters cut] {}", &text[start..]),
+        Some((start, _)) if most > 0 && cut > 0 => {
+            format!("[{cut} characters cut] {}", &text[start..])
+        }
         _ => text.to_owned(),
     }
 }

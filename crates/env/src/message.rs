@@ -38,6 +38,9 @@ pub struct Message {
 impl Message {
     /// A message.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into() }
+        Self {
+            role,
+            content: content.into(),
+        }
     }
 }

@@ -18,8 +18,14 @@ pub(crate) fn first_message(problem: &Problem, config: &EpisodeConfig) -> String
         PromptStyle::Paper => {
             // The paper ends the description with a full stop; one that has its own gets no second one.
             let statement = problem.statement.trim_end();
-            let stop = if statement.ends_with(['.', '!', '?']) { "" } else { "." };
-            format!("Write a Python program that solves the following competitive programming question: {statement}{stop}\n\n{FORMAT}")
+            let stop = if statement.ends_with(['.', '!', '?']) {
+                ""
+            } else {
+                "."
+            };
+            format!(
+                "Write a Python program that solves the following competitive programming question: {statement}{stop}\n\n{FORMAT}"
+            )
         }
         PromptStyle::Brief => problem.statement.clone(),
     }
@@ -39,7 +45,9 @@ pub(crate) fn missing_code(config: &EpisodeConfig) -> String {
         // Without feedback even this is not told.
         (FeedbackMode::None, _, style) => try_again(style),
         (_, Some(message), _) => message.clone(),
-        (_, None, PromptStyle::Paper) => format!("Your answer holds no code block with a Python program.\n\n{TRY_AGAIN} {FORMAT}"),
+        (_, None, PromptStyle::Paper) => format!(
+            "Your answer holds no code block with a Python program.\n\n{TRY_AGAIN} {FORMAT}"
+        ),
         (_, None, PromptStyle::Brief) => "no code".to_owned(),
     }
 }

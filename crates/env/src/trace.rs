@@ -6,14 +6,23 @@
 pub(crate) fn clean_trace(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.trim_end().lines().collect();
-    let start = lines.iter().position(|line| line.starts_with("Traceback (most recent call last):")).unwrap_or(0);
-    lines[start..].iter().map(|line| short_path(line)).collect::<Vec<_>>().join("\n")
+    let start = lines
+        .iter()
+        .position(|line| line.starts_with("Traceback (most recent call last):"))
+        .unwrap_or(0);
+    lines[start..]
+        .iter()
+        .map(|line| short_path(line))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// `  File "/a/b/main.py", line 3` → `  File "main.py", line 3`.
 fn short_path(line: &str) -> String {
     let text = line.trim_start_matches([' ', '|']);
-    let quoted = text.strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "));
+    let quoted = text
+        .strip_prefix("File \"")
+        .and_then(|rest| rest.split_once("\", line "));
     match quoted {
         Some((path, rest)) => {
             let margin = &line[..line.len() - text.len()];
@@ -26,7 +35,12 @@ fn short_path(line: &str) -> String {
 
 /// The last line of a trace that says something, usually `SomeError: what`.
 pub(crate) fn last_line(trace: &str) -> &str {
-    trace.trim_end().lines().next_back().unwrap_or_default().trim()
+    trace
+        .trim_end()
+        .lines()
+        .next_back()
+        .unwrap_or_default()
+        .trim()
 }
 
 #[cfg(test)]
@@ -57,6 +71,6 @@ mod tests {
         assert_eq!(clean_trace(b""), "");
         assert_eq!(last_line(""), "");
         assert_eq!(clean_trace(b"\xff\n  File \"a\n\n"), "\u{fffd}\n  File \"a");
-        assert_eq!(clean_trace(b"File \"\", line \n"), "File \"\", line ");
+        assert_eq!(clean_trace(b"File \"\", line 1\n"), "File \"\", line 1");
     }
 }

@@ -9,7 +9,8 @@ use common::{answer, config, judge, problem, squares};
 use rlef_env::{Episode, EpisodeConfig, FeedbackMode, PromptStyle, Role, choose_donor};
 use rlef_problems::Problem;
 
-const STYLES: [(PromptStyle, &str); 2] = [(PromptStyle::Paper, "paper"), (PromptStyle::Brief, "brief")];
+const STYLES: [(PromptStyle, &str); 2] =
+    [(PromptStyle::Paper, "paper"), (PromptStyle::Brief, "brief")];
 
 /// The feedback on each of `responses`, given as first answers.
 fn feedbacks(config: &EpisodeConfig, problem: &Arc<Problem>, responses: &[String]) -> String {
@@ -28,7 +29,17 @@ fn feedbacks(config: &EpisodeConfig, problem: &Arc<Problem>, responses: &[String
 #[test]
 fn every_shape_of_feedback() {
     let words = [
-        "double", "silent", "bytes", "crash", "exit", "segfault", "cpu", "memory", "flood", "socket", "unparsable",
+        "double",
+        "silent",
+        "bytes",
+        "crash",
+        "exit",
+        "segfault",
+        "cpu",
+        "memory",
+        "flood",
+        "socket",
+        "unparsable",
     ];
     let mut responses: Vec<String> = words.map(answer).to_vec();
     responses.push("No code here.".into());
@@ -47,7 +58,10 @@ fn only_failing_tests_are_listed() {
         let text = feedbacks(&config, &problem, &[answer("mixed")]);
         assert!(!text.contains("`5"), "{text}");
         insta::assert_snapshot!(format!("mixed_{name}"), text);
-        let two = EpisodeConfig { max_failures_shown: 2, ..config };
+        let two = EpisodeConfig {
+            max_failures_shown: 2,
+            ..config
+        };
         let text = feedbacks(&two, &problem, &[answer("mixed")]);
         assert!(text.contains("`7") && !text.contains("`8"), "{text}");
     }
@@ -61,8 +75,13 @@ fn the_first_message() {
             ..config(FeedbackMode::Real, style)
         };
         let episode = Episode::new(problem(), None, &settings, 0).unwrap();
-        let [system, user] = episode.messages() else { panic!("{:?}", episode.messages()) };
-        assert_eq!((system.role, system.content.as_str()), (Role::System, "You write Python."));
+        let [system, user] = episode.messages() else {
+            panic!("{:?}", episode.messages())
+        };
+        assert_eq!(
+            (system.role, system.content.as_str()),
+            (Role::System, "You write Python.")
+        );
         assert_eq!(user.role, Role::User);
         insta::assert_snapshot!(format!("first_{name}"), user.content);
         let plain = Episode::new(problem(), None, &config(FeedbackMode::Real, style), 0).unwrap();
@@ -78,7 +97,11 @@ fn a_brief_dialog_word_for_word() {
     for word in ["double", "crash", "square"] {
         episode.step(&answer(word), &judge).unwrap();
     }
-    let said: Vec<_> = episode.messages().iter().map(|m| (m.role.as_str(), m.content.as_str())).collect();
+    let said: Vec<_> = episode
+        .messages()
+        .iter()
+        .map(|m| (m.role.as_str(), m.content.as_str()))
+        .collect();
     assert_eq!(
         said,
         [
@@ -97,8 +120,16 @@ fn a_brief_dialog_word_for_word() {
 
 #[test]
 fn without_feedback_nothing_is_told() {
-    let responses = [answer("double"), answer("square"), answer("unparsable"), "No code.".to_owned()];
-    for (style, line) in [(PromptStyle::Paper, "Give it another try."), (PromptStyle::Brief, "try again")] {
+    let responses = [
+        answer("double"),
+        answer("square"),
+        answer("unparsable"),
+        "No code.".to_owned(),
+    ];
+    for (style, line) in [
+        (PromptStyle::Paper, "Give it another try."),
+        (PromptStyle::Brief, "try again"),
+    ] {
         let settings = EpisodeConfig {
             missing_code_message: Some("where is it?".into()),
             ..config(FeedbackMode::None, style)
@@ -121,15 +152,27 @@ fn random_feedback_is_the_donors() {
     let donor = squares("donor", &[7], &[8], &["double"]);
     let expected = Some("`7` gave `14` not `49`".to_owned());
     for word in ["double", "crash", "unparsable"] {
-        assert_eq!(told(Arc::clone(&donor), &answer(word)), expected, "its own failure is not told");
+        assert_eq!(
+            told(Arc::clone(&donor), &answer(word)),
+            expected,
+            "its own failure is not told"
+        );
     }
     // Whether it has passed is still its own affair.
     assert_eq!(told(Arc::clone(&donor), &answer("square")), None);
     let stub = Some("`7` raised `NotImplementedError`".to_owned());
     let harmless = squares("donor", &[7], &[8], &["square"]);
-    assert_eq!(told(harmless, &answer("double")), stub, "nothing of it fails");
+    assert_eq!(
+        told(harmless, &answer("double")),
+        stub,
+        "nothing of it fails"
+    );
     let none = squares("donor", &[7], &[8], &[]);
-    assert_eq!(told(none, &answer("double")), stub, "it has no wrong solution");
+    assert_eq!(
+        told(none, &answer("double")),
+        stub,
+        "it has no wrong solution"
+    );
     assert_eq!(told(donor, "hm"), Some("no code".to_owned()));
 }
 
@@ -140,7 +183,13 @@ fn random_feedback_follows_the_seed() {
         let (_, judge) = judge();
         let random = config(FeedbackMode::Random, PromptStyle::Brief);
         let mut episode = Episode::new(problem(), Some(Arc::clone(&donor)), &random, seed).unwrap();
-        let mut turn = || episode.step(&answer("double"), &judge).unwrap().feedback.unwrap();
+        let mut turn = || {
+            episode
+                .step(&answer("double"), &judge)
+                .unwrap()
+                .feedback
+                .unwrap()
+        };
         (turn(), turn())
     };
     assert_eq!(told(5), told(5));
@@ -156,11 +205,21 @@ fn donors_are_other_problems_with_wrong_solutions() {
             squares(&n.to_string(), &[n], &[1], wrong)
         })
         .collect();
-    let chosen: HashSet<String> = (0..400).map(|seed| choose_donor(&split, "4", seed).unwrap().id.clone()).collect();
-    let expected: HashSet<String> = (0..20).step_by(2).filter(|n| *n != 4).map(|n| n.to_string()).collect();
+    let chosen: HashSet<String> = (0..400)
+        .map(|seed| choose_donor(&split, "4", seed).unwrap().id.clone())
+        .collect();
+    let expected: HashSet<String> = (0..20)
+        .step_by(2)
+        .filter(|n| *n != 4)
+        .map(|n| n.to_string())
+        .collect();
     assert_eq!(chosen, expected);
     assert!(choose_donor(&split[..1], "0", 3).is_none());
-    assert_eq!(choose_donor(&split[..2], "0", 3).unwrap().id, "1", "better one without wrong solutions than none");
+    assert_eq!(
+        choose_donor(&split[..2], "0", 3).unwrap().id,
+        "1",
+        "better one without wrong solutions than none"
+    );
 }
 
 #[test]
@@ -172,6 +231,11 @@ fn long_texts_are_cut_if_asked() {
         ..config(FeedbackMode::Real, PromptStyle::Brief)
     };
     let long = squares("long", &[123_456], &[1], &[]);
-    let text = feedbacks(&settings, &long, &[answer("double"), answer("crash")]);
-    insta::assert_snapshot!("cut_brief", text);
+    let responses = [answer("double"), answer("crash")];
+    insta::assert_snapshot!("cut_brief", feedbacks(&settings, &long, &responses));
+    let paper = EpisodeConfig {
+        prompt: PromptStyle::Paper,
+        ..settings
+    };
+    insta::assert_snapshot!("cut_paper", feedbacks(&paper, &long, &responses));
 }

@@ -37,20 +37,48 @@ fn every_case_of_the_reward() {
         // Solved at once, in the middle, at the end.
         (&[right], &[1.0], &[true]),
         (&[wrong, right], &[0.0, 1.0], &[true, true]),
-        (&[wrong, wrong, right], &[0.0, 0.0, 1.0], &[true, true, true]),
+        (
+            &[wrong, wrong, right],
+            &[0.0, 0.0, 1.0],
+            &[true, true, true],
+        ),
         // Public tests pass, private ones do not: over, and failed.
         (&[lucky], &[-1.0], &[true]),
         (&[wrong, lucky], &[0.0, -1.0], &[true, true]),
         // Never right.
-        (&[wrong, crash, wrong], &[0.0, 0.0, -1.0], &[true, true, true]),
+        (
+            &[wrong, crash, wrong],
+            &[0.0, 0.0, -1.0],
+            &[true, true, true],
+        ),
         // No valid code before the last answer.
         (&[chat, right], &[-0.2, 1.0], &[false, true]),
-        (&[broken, chat, right], &[-0.2, -0.2, 1.0], &[false, false, true]),
-        (&[chat, wrong, lucky], &[-0.2, 0.0, -1.0], &[false, true, true]),
+        (
+            &[broken, chat, right],
+            &[-0.2, -0.2, 1.0],
+            &[false, false, true],
+        ),
+        (
+            &[chat, wrong, lucky],
+            &[-0.2, 0.0, -1.0],
+            &[false, true, true],
+        ),
         // No valid code in the last answer: failed, not −0.2.
-        (&[wrong, wrong, chat], &[0.0, 0.0, -1.0], &[true, true, false]),
-        (&[wrong, wrong, broken], &[0.0, 0.0, -1.0], &[true, true, false]),
-        (&[chat, chat, chat], &[-0.2, -0.2, -1.0], &[false, false, false]),
+        (
+            &[wrong, wrong, chat],
+            &[0.0, 0.0, -1.0],
+            &[true, true, false],
+        ),
+        (
+            &[wrong, wrong, broken],
+            &[0.0, 0.0, -1.0],
+            &[true, true, false],
+        ),
+        (
+            &[chat, chat, chat],
+            &[-0.2, -0.2, -1.0],
+            &[false, false, false],
+        ),
     ];
     for mode in [FeedbackMode::Real, FeedbackMode::Random] {
         for style in [PromptStyle::Paper, PromptStyle::Brief] {
@@ -115,7 +143,11 @@ fn private_tests_run_only_on_what_passes_the_public_ones() {
     let step = episode.step(&answer("double"), &judge).unwrap();
     assert!(step.private.is_none());
     assert_eq!((step.public_passed, step.solved), (false, Some(false)));
-    assert_eq!(step.public.unwrap().results.len(), 2, "feedback needs every public test");
+    assert_eq!(
+        step.public.unwrap().results.len(),
+        2,
+        "feedback needs every public test"
+    );
     let step = episode.step(&answer("square_small"), &judge).unwrap();
     assert_eq!((step.public_passed, step.solved), (true, Some(false)));
     let private = step.private.unwrap();
@@ -135,14 +167,20 @@ fn without_feedback_each_turn_is_judged_in_full_unless_switched_off() {
     let mut settings = config(FeedbackMode::None, PromptStyle::Brief);
     let mut episode = Episode::new(problem(), None, &settings, 0).unwrap();
     let step = episode.step(&answer("square"), &judge).unwrap();
-    assert_eq!((step.done, step.solved, step.reward), (false, Some(true), 0.0));
+    assert_eq!(
+        (step.done, step.solved, step.reward),
+        (false, Some(true), 0.0)
+    );
     settings.private_every_turn = false;
     let mut episode = Episode::new(problem(), None, &settings, 0).unwrap();
     let step = episode.step(&answer("square"), &judge).unwrap();
     assert_eq!((step.public_passed, step.solved), (true, None));
     episode.step(&answer("square"), &judge).unwrap();
     let step = episode.step(&answer("square"), &judge).unwrap();
-    assert_eq!((step.done, step.solved, step.reward), (true, Some(true), 1.0));
+    assert_eq!(
+        (step.done, step.solved, step.reward),
+        (true, Some(true), 1.0)
+    );
 }
 
 #[test]
@@ -186,22 +224,49 @@ fn an_ended_episode_takes_no_answer_until_a_turn_is_undone() {
 
 #[test]
 fn what_cannot_be_played_is_refused() {
-    let refuse = |problem, donor, config: &EpisodeConfig| Episode::new(problem, donor, config, 0).unwrap_err();
+    let refuse = |problem, donor, config: &EpisodeConfig| {
+        Episode::new(problem, donor, config, 0).unwrap_err()
+    };
     let usual = EpisodeConfig::default();
     let random = config(FeedbackMode::Random, PromptStyle::Paper);
     for lacking in [squares("a", &[], &[1], &[]), squares("a", &[1], &[], &[])] {
-        assert!(matches!(refuse(lacking, None, &usual), EpisodeError::NoTests { .. }));
+        assert!(matches!(
+            refuse(lacking, None, &usual),
+            EpisodeError::NoTests { .. }
+        ));
     }
-    for donor in [None, Some(problem()), Some(squares("b", &[], &[1], &["double"]))] {
-        assert!(matches!(refuse(problem(), donor, &random), EpisodeError::Donor { .. }));
+    for donor in [
+        None,
+        Some(problem()),
+        Some(squares("b", &[], &[1], &["double"])),
+    ] {
+        assert!(matches!(
+            refuse(problem(), donor, &random),
+            EpisodeError::Donor { .. }
+        ));
     }
     for bad in [
-        EpisodeConfig { max_turns: 0, ..EpisodeConfig::default() },
-        EpisodeConfig { solved_reward: f32::NAN, ..EpisodeConfig::default() },
-        EpisodeConfig { code_tags: vec![], ..EpisodeConfig::default() },
-        EpisodeConfig { code_tags: vec!["a b".into()], ..EpisodeConfig::default() },
+        EpisodeConfig {
+            max_turns: 0,
+            ..EpisodeConfig::default()
+        },
+        EpisodeConfig {
+            solved_reward: f32::NAN,
+            ..EpisodeConfig::default()
+        },
+        EpisodeConfig {
+            code_tags: vec![],
+            ..EpisodeConfig::default()
+        },
+        EpisodeConfig {
+            code_tags: vec!["a b".into()],
+            ..EpisodeConfig::default()
+        },
     ] {
-        assert!(matches!(refuse(problem(), None, &bad), EpisodeError::Setting { .. }));
+        assert!(matches!(
+            refuse(problem(), None, &bad),
+            EpisodeError::Setting { .. }
+        ));
     }
 }
 
@@ -211,20 +276,35 @@ fn settings_read_from_files_are_checked_for_unknown_names() {
     let config = read(r#"{"feedback": "none", "prompt": "brief", "code_block": "first"}"#).unwrap();
     assert_eq!(config.max_turns, 3);
     assert_eq!(config.feedback, FeedbackMode::None);
-    assert!(read(r#"{"max_turn": 3}"#).unwrap_err().to_string().contains("max_turns"));
+    assert!(
+        read(r#"{"max_turn": 3}"#)
+            .unwrap_err()
+            .to_string()
+            .contains("max_turns")
+    );
 }
 
 #[test]
 fn many_episodes_at_once_give_what_one_after_the_other_gives() {
     let (_, judge) = judge();
-    let words = ["square", "double", "crash", "unparsable", "square_small", "cpu"];
+    let words = [
+        "square",
+        "double",
+        "crash",
+        "unparsable",
+        "square_small",
+        "cpu",
+    ];
     let responses: Vec<String> = (0..36).map(|n| answer(words[n % 6])).collect();
     let start = || -> Vec<Episode> {
         let new = |n| Episode::new(problem(), None, &EpisodeConfig::default(), n).unwrap();
         (0..36).map(new).collect()
     };
     let mut together = start();
-    let turns = together.iter_mut().zip(&responses).map(|(e, r)| (e, r.as_str()));
+    let turns = together
+        .iter_mut()
+        .zip(&responses)
+        .map(|(e, r)| (e, r.as_str()));
     let steps = rlef_env::step_many(turns.collect(), &judge, 4);
     for ((step, mut alone), response) in steps.into_iter().zip(start()).zip(&responses) {
         assert_eq!(step.unwrap(), alone.step(response, &judge).unwrap());

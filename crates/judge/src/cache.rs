@@ -37,7 +37,11 @@ impl Key {
     }
 
     pub(crate) fn syntax(source: &str, limits: &Limits) -> Self {
-        Self { source: Sha256::digest(source.as_bytes()).into(), stdin: None, limits: *limits }
+        Self {
+            source: Sha256::digest(source.as_bytes()).into(),
+            stdin: None,
+            limits: *limits,
+        }
     }
 }
 
@@ -70,7 +74,12 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(bound: u64) -> Self {
-        Self { bound, young: HashMap::new(), young_bytes: 0, old: HashMap::new() }
+        Self {
+            bound,
+            young: HashMap::new(),
+            young_bytes: 0,
+            old: HashMap::new(),
+        }
     }
 
     pub(crate) fn get(&mut self, key: &Key) -> Option<Value> {
@@ -128,11 +137,20 @@ mod tests {
     }
 
     fn key(n: usize) -> Key {
-        Key::run(&format!("print({n})"), b"", &Limits::with_cpu(Duration::from_secs(1)))
+        Key::run(
+            &format!("print({n})"),
+            b"",
+            &Limits::with_cpu(Duration::from_secs(1)),
+        )
     }
 
     fn held(cache: &Cache) -> u64 {
-        cache.young.values().chain(cache.old.values()).map(Value::bytes).sum()
+        cache
+            .young
+            .values()
+            .chain(cache.old.values())
+            .map(Value::bytes)
+            .sum()
     }
 
     #[test]
@@ -142,9 +160,15 @@ mod tests {
         for n in 1..200 {
             cache.put(key(n), outcome(Ending::Exited(0), 500 + n));
             assert!(held(&cache) <= 20_000, "{} bytes after {n}", held(&cache));
-            assert!(cache.get(&key(0)).is_some(), "an entry in use was dropped after {n}");
+            assert!(
+                cache.get(&key(0)).is_some(),
+                "an entry in use was dropped after {n}"
+            );
         }
-        assert!(cache.get(&key(1)).is_none(), "an entry not used for long must go");
+        assert!(
+            cache.get(&key(1)).is_none(),
+            "an entry not used for long must go"
+        );
         assert!(cache.get(&key(199)).is_some());
     }
 

@@ -1,7 +1,29 @@
-use rlef_problems::{Problem, TestCase};
-use crate::executor::BoxError;
+//! From the checker's comparison to a verdict and the words for a difference.
+
+use rlef_problems::{Checker, CheckerError, Comparison, Difference};
+
 use crate::report::{Detail, Verdict};
-pub(crate) fn compare(_p: &Problem, test: &TestCase, got: &[u8]) -> Result<(Verdict, Detail), BoxError> {
-    let lines = |b: &[u8]| String::from_utf8_lossy(b).trim_end().lines().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
-    Ok(if lines(test.output.as_bytes()) == lines(got) { (Verdict::Accepted, Detail::None) } else { (Verdict::WrongAnswer, Detail::Difference("TEMP".into())) })
+
+/// Accepted or wrong answer.
+pub(crate) fn compare(
+    checker: &Checker,
+    expected: &str,
+    stdout: &[u8],
+) -> Result<(Verdict, Detail), CheckerError> {
+    Ok(match checker.compare(expected.as_bytes(), stdout)? {
+        Comparison::Same => (Verdict::Accepted, Detail::None),
+        Comparison::Differs(difference) => {
+            (Verdict::WrongAnswer, Detail::Difference(words(&difference)))
+        }
+    })
+}
+
+fn words(difference: &Difference) -> String {
+    let line = difference.line;
+    match (&difference.expected, &difference.got) {
+        (Some(expected), Some(got)) => format!("line {line}: `{got}` instead of `{expected}`"),
+        (Some(expected), None) => format!("line {line}: the output ends before `{expected}`"),
+        (None, Some(got)) => format!("line {line}: `{got}` after the expected end"),
+        (None, None) => format!("line {line} differs"),
+    }
 }

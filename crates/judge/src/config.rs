@@ -81,11 +81,20 @@ impl JudgeConfig {
         }
         if !(self.wall_extra_s.is_finite() && self.wall_extra_s >= 0.0) {
             let what = format!("is {}; it must be 0 or more seconds", self.wall_extra_s);
-            return Err(Fault::Setting { setting: "wall_extra_s", what });
+            return Err(Fault::Setting {
+                setting: "wall_extra_s",
+                what,
+            });
         }
         if self.wall_factor < 1.0 && self.wall_extra_s == 0.0 {
-            let what = format!("is {} with `wall_extra_s` 0, so the CPU limit could never be reached; give one of the two more", self.wall_factor);
-            return Err(Fault::Setting { setting: "wall_factor", what });
+            let what = format!(
+                "is {} with `wall_extra_s` 0, so the CPU limit could never be reached; give one of the two more",
+                self.wall_factor
+            );
+            return Err(Fault::Setting {
+                setting: "wall_factor",
+                what,
+            });
         }
         let counts = [
             ("output_bytes", self.output_bytes),
@@ -93,7 +102,10 @@ impl JudgeConfig {
         ];
         for (setting, value) in counts {
             if value == 0 {
-                return Err(Fault::Setting { setting, what: "is 0; it must be at least 1".into() });
+                return Err(Fault::Setting {
+                    setting,
+                    what: "is 0; it must be at least 1".into(),
+                });
             }
         }
         Ok(())
@@ -104,18 +116,26 @@ impl JudgeConfig {
     /// # Errors
     /// [`Fault::Limits`] if the problem's limits are not positive numbers of a sensible size.
     pub fn limits_for(&self, problem: &Problem) -> Result<Limits, Fault> {
-        let bad = |what: String| Fault::Limits { problem: problem.id.clone(), what };
+        let bad = |what: String| Fault::Limits {
+            problem: problem.id.clone(),
+            what,
+        };
         let cpu_s = problem.time_limit_s * self.time_factor;
         let cpu = Duration::try_from_secs_f64(cpu_s)
             .ok()
             .filter(|cpu| !cpu.is_zero())
             .ok_or_else(|| bad(format!("a time limit of {cpu_s} seconds cannot be kept")))?;
         let wall_s = (cpu_s * self.wall_factor).max(cpu_s + self.wall_extra_s);
-        let wall = Duration::try_from_secs_f64(wall_s)
-            .map_err(|e| bad(format!("a wall-clock limit of {wall_s} seconds cannot be kept: {e}")))?;
+        let wall = Duration::try_from_secs_f64(wall_s).map_err(|e| {
+            bad(format!(
+                "a wall-clock limit of {wall_s} seconds cannot be kept: {e}"
+            ))
+        })?;
         let memory = problem.memory_limit_mb as f64 * self.memory_factor * f64::from(1 << 20);
         if !(1.0..=f64::from(1 << 20) * f64::from(1 << 30)).contains(&memory) {
-            return Err(bad(format!("a memory limit of {memory} bytes cannot be kept")));
+            return Err(bad(format!(
+                "a memory limit of {memory} bytes cannot be kept"
+            )));
         }
         Ok(Limits {
             cpu,

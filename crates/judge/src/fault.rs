@@ -1,5 +1,7 @@
 //! A fault: the machinery failed. It is a type of its own so that it can never become a verdict or a reward.
 
+use rlef_problems::CheckerError;
+
 use crate::executor::BoxError;
 
 /// Why no report could be made. None of these says anything about the program.
@@ -20,24 +22,26 @@ pub enum Fault {
         /// What the sandbox said last.
         source: BoxError,
     },
-    /// The expected output of a test cannot be used for comparing.
-    #[error("the checker cannot compare with the expected output of test {test} of problem {problem}: {source}; repair the problem file")]
+    /// The problem's checker cannot compare outputs.
+    #[error("cannot judge problem {problem}: {source}")]
     Checker {
         /// Problem id.
         problem: String,
-        /// Test name.
-        test: String,
         /// What the checker said.
-        source: BoxError,
+        source: CheckerError,
     },
     /// There is nothing to judge by; passing none of none is not passing.
-    #[error("problem {problem} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out")]
+    #[error(
+        "problem {problem} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out"
+    )]
     NoTests {
         /// Problem id.
         problem: String,
     },
     /// The limits of a problem and the factors of the configuration give no usable limit.
-    #[error("problem {problem}: {what}; correct the limits in the problem file or the factors in the judge settings")]
+    #[error(
+        "problem {problem}: {what}; correct the limits in the problem file or the factors in the judge settings"
+    )]
     Limits {
         /// Problem id.
         problem: String,

@@ -79,7 +79,10 @@ pub struct Judge {
 
 impl std::fmt::Debug for Judge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Judge").field("config", &self.config).field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("Judge")
+            .field("config", &self.config)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }
 
@@ -90,8 +93,15 @@ impl Judge {
     /// [`Fault::Setting`] if a setting is out of range.
     pub fn new(executor: impl Executor + 'static, config: JudgeConfig) -> Result<Self, Fault> {
         config.check()?;
-        let cache = config.cache.then(|| Mutex::new(Cache::new(config.cache_bytes)));
-        Ok(Self { executor: Box::new(executor), config, cache, counters: Counters::default() })
+        let cache = config
+            .cache
+            .then(|| Mutex::new(Cache::new(config.cache_bytes)));
+        Ok(Self {
+            executor: Box::new(executor),
+            config,
+            cache,
+            counters: Counters::default(),
+        })
     }
 
     /// The settings it works with.
@@ -118,7 +128,13 @@ impl Judge {
     /// # Errors
     /// A [`Fault`] if a test could not be judged, retries included, or if there is no test. A fault says nothing about
     /// the program and must not be counted as a failure.
-    pub fn judge(&self, problem: &Problem, code: &str, tests: &[TestCase], stop: Stop) -> Result<Report, Fault> {
+    pub fn judge(
+        &self,
+        problem: &Problem,
+        code: &str,
+        tests: &[TestCase],
+        stop: Stop,
+    ) -> Result<Report, Fault> {
         let report = self.judge_tests(problem, code, tests, stop);
         if report.is_err() {
             add(&self.counters.faults);
@@ -128,21 +144,44 @@ impl Judge {
 
     /// Judges many programs on up to `workers` threads; the results come in the order of the jobs.
     pub fn judge_many(&self, jobs: &[Job<'_>], workers: usize) -> Vec<Result<Report, Fault>> {
-        map_in_order(jobs.to_vec(), workers, |job| self.judge(job.problem, job.code, job.tests, job.stop))
+        map_in_order(jobs.to_vec(), workers, |job| {
+            self.judge(job.problem, job.code, job.tests, job.stop)
+        })
     }
 
-    fn judge_tests(&self, problem: &Problem, code: &str, tests: &[TestCase], stop: Stop) -> Result<Report, Fault> {
+    fn judge_tests(
+        &self,
+        problem: &Problem,
+        code: &str,
+        tests: &[TestCase],
+        stop: Stop,
+    ) -> Result<Report, Fault> {
         if tests.is_empty() {
-            return Err(Fault::NoTests { problem: problem.id.clone() });
+            return Err(Fault::NoTests {
+                problem: problem.id.clone(),
+            });
         }
         let limits = self.config.limits_for(problem)?;
+        let unusable = |source| Fault::Checker {
+            problem: problem.id.clone(),
+            source,
+        };
+        // Asked before anything runs: a program that crashes must not hide that its output could not be judged.
+        compare(&problem.checker, "", b"").map_err(unusable)?;
         let mut results = Vec::with_capacity(tests.len());
         // A program that has exited with status 0 once, or passed the check once, parses.
         let mut parses = false;
         for (index, test) in tests.iter().enumerate() {
             let name = test_name(test, index);
-            let fault = |(tries, source)| Fault::Execution { problem: problem.id.clone(), test: name.clone(), tries, source };
-            let outcome = self.outcome(code, test.input.as_bytes(), &limits).map_err(fault)?;
+            let fault = |(tries, source)| Fault::Execution {
+                problem: problem.id.clone(),
+                test: name.clone(),
+                tries,
+                source,
+            };
+            let outcome = self
+                .outcome(code, test.input.as_bytes(), &limits)
+                .map_err(fault)?;
             parses |= outcome.ending == Ending::Exited(0);
             if !parses && may_be_compile_error(&outcome) {
                 match self.syntax(code, &limits).map_err(fault)? {
@@ -152,31 +191,51 @@ impl Judge {
             }
             let (verdict, detail) = match ending_verdict(&outcome, &limits) {
                 Some(failure) => failure,
-                None => compare(problem, test, &outcome.stdout).map_err(|source| Fault::Checker {
-                    problem: problem.id.clone(),
-                    test: name.clone(),
-                    source,
-                })?,
+                None => {
+                    compare(&problem.checker, &test.output, &outcome.stdout).map_err(unusable)?
+                }
             };
             results.push(self.result(name, index, verdict, detail, &outcome));
             if verdict != Verdict::Accepted && stop == Stop::AtFirstFailure {
                 break;
             }
         }
-        Ok(Report { results, total: tests.len() })
+        Ok(Report {
+            results,
+            total: tests.len(),
+        })
     }
 
     fn compile_error(&self, tests: &[TestCase], outcome: &Outcome, message: &str) -> Report {
         let results = tests.iter().enumerate().map(|(index, test)| {
             let detail = Detail::Compiler(message.to_owned());
-            self.result(test_name(test, index), index, Verdict::CompileError, detail, outcome)
+            self.result(
+                test_name(test, index),
+                index,
+                Verdict::CompileError,
+                detail,
+                outcome,
+            )
         });
-        Report { results: results.collect(), total: tests.len() }
+        Report {
+            results: results.collect(),
+            total: tests.len(),
+        }
     }
 
-    fn result(&self, name: String, index: usize, verdict: Verdict, detail: Detail, outcome: &Outcome) -> TestResult {
+    fn result(
+        &self,
+        name: String,
+        index: usize,
+        verdict: Verdict,
+        detail: Detail,
+        outcome: &Outcome,
+    ) -> TestResult {
         let start = &outcome.stdout[..outcome.stdout.len().min(self.config.kept_stdout_bytes)];
-        let cut = outcome.stderr.len().saturating_sub(self.config.kept_stderr_bytes);
+        let cut = outcome
+            .stderr
+            .len()
+            .saturating_sub(self.config.kept_stderr_bytes);
         TestResult {
             name,
             index,
@@ -191,7 +250,12 @@ impl Judge {
     }
 
     /// Runs the program, or remembers having run it.
-    fn outcome(&self, code: &str, stdin: &[u8], limits: &Limits) -> Result<Arc<Outcome>, (u32, BoxError)> {
+    fn outcome(
+        &self,
+        code: &str,
+        stdin: &[u8],
+        limits: &Limits,
+    ) -> Result<Arc<Outcome>, (u32, BoxError)> {
         let key = self.cache.is_some().then(|| Key::run(code, stdin, limits));
         if let Some(Value::Outcome(outcome)) = self.remembered(key.as_ref()) {
             return Ok(outcome);
@@ -242,7 +306,10 @@ impl Judge {
                     if tries > self.config.retries {
                         return Err((tries, error));
                     }
-                    let pause = self.config.retry_pause_ms.saturating_mul(1 << (tries - 1).min(6));
+                    let pause = self
+                        .config
+                        .retry_pause_ms
+                        .saturating_mul(1 << (tries - 1).min(6));
                     std::thread::sleep(Duration::from_millis(pause.min(5_000)));
                 }
             }
@@ -260,17 +327,25 @@ fn lock(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
 }
 
 fn test_name(test: &TestCase, index: usize) -> String {
-    if test.name.is_empty() { (index + 1).to_string() } else { test.name.clone() }
+    if test.name.is_empty() {
+        (index + 1).to_string()
+    } else {
+        test.name.clone()
+    }
 }
 
 /// The verdict that the ending alone gives; `None`: it ended well, so the output decides.
 fn ending_verdict(outcome: &Outcome, limits: &Limits) -> Option<(Verdict, Detail)> {
     let failure = match outcome.ending {
-        _ if outcome.stdout.len() as u64 > limits.output_bytes => (Verdict::OutputLimit, Detail::None),
+        _ if outcome.stdout.len() as u64 > limits.output_bytes => {
+            (Verdict::OutputLimit, Detail::None)
+        }
         Ending::OutputLimit => (Verdict::OutputLimit, Detail::None),
         Ending::CpuLimit | Ending::WallLimit => (Verdict::TimeLimit, Detail::None),
         // It finished, but after its time was up.
-        Ending::Exited(_) | Ending::Signalled(_) if outcome.cpu >= limits.cpu => (Verdict::TimeLimit, Detail::None),
+        Ending::Exited(_) | Ending::Signalled(_) if outcome.cpu >= limits.cpu => {
+            (Verdict::TimeLimit, Detail::None)
+        }
         Ending::MemoryLimit => (Verdict::MemoryLimit, Detail::None),
         Ending::Forbidden(call) => (Verdict::Forbidden, Detail::SystemCall(call)),
         Ending::Signalled(signal) => (Verdict::RuntimeError, Detail::Signal(signal)),
@@ -290,11 +365,23 @@ fn may_be_compile_error(outcome: &Outcome) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(&outcome.stderr);
-    ["SyntaxError", "IndentationError", "TabError", "null bytes", "during compilation"].iter().any(|sign| text.contains(sign))
+    [
+        "SyntaxError",
+        "IndentationError",
+        "TabError",
+        "null bytes",
+        "during compilation",
+    ]
+    .iter()
+    .any(|sign| text.contains(sign))
 }
 
 fn last_line(stderr: &[u8]) -> String {
     let end = &stderr[stderr.len().saturating_sub(1024)..];
     let text = String::from_utf8_lossy(end);
-    text.trim_end().rsplit('\n').next().unwrap_or_default().to_owned()
+    text.trim_end()
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }

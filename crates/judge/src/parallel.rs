@@ -18,7 +18,12 @@ where
         return items.into_iter().map(f).collect();
     }
     let queue = Mutex::new(items.into_iter().enumerate());
-    let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+    let next = || {
+        queue
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .next()
+    };
     let mut done: Vec<(usize, R)> = Vec::with_capacity(count);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers)

@@ -153,12 +153,17 @@ impl Report {
 
     /// How many tests were accepted.
     pub fn passed(&self) -> usize {
-        self.results.iter().filter(|r| r.verdict == Verdict::Accepted).count()
+        self.results
+            .iter()
+            .filter(|r| r.verdict == Verdict::Accepted)
+            .count()
     }
 
     /// The tests that were run and not accepted.
     pub fn failures(&self) -> impl Iterator<Item = &TestResult> {
-        self.results.iter().filter(|r| r.verdict != Verdict::Accepted)
+        self.results
+            .iter()
+            .filter(|r| r.verdict != Verdict::Accepted)
     }
 
     /// The verdict on the whole: accepted if all passed, else that of the first failure. `None` if the tests that
@@ -197,7 +202,11 @@ mod tests {
     #[test]
     fn passing_needs_a_test_and_all_of_them() {
         let report = |verdicts: &[Verdict], total| Report {
-            results: verdicts.iter().enumerate().map(|(i, v)| result(i, *v)).collect(),
+            results: verdicts
+                .iter()
+                .enumerate()
+                .map(|(i, v)| result(i, *v))
+                .collect(),
             total,
         };
         use Verdict::{Accepted, TimeLimit, WrongAnswer};
@@ -205,7 +214,10 @@ mod tests {
         assert!(!report(&[], 0).all_passed());
         assert!(!report(&[Accepted], 2).all_passed(), "one test was not run");
         assert!(!report(&[Accepted, WrongAnswer], 2).all_passed());
-        assert_eq!(report(&[Accepted, TimeLimit, WrongAnswer], 3).verdict(), Some(TimeLimit));
+        assert_eq!(
+            report(&[Accepted, TimeLimit, WrongAnswer], 3).verdict(),
+            Some(TimeLimit)
+        );
         assert_eq!(report(&[Accepted, Accepted], 2).verdict(), Some(Accepted));
         assert_eq!(report(&[Accepted], 2).verdict(), None);
     }

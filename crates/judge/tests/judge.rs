@@ -147,7 +147,11 @@ fn each_ending_has_its_verdict() {
         let report = public(&judge, &format!("1: {line}\n2: print 4\n3: print 9"));
         assert_eq!(report.results[0].verdict, verdict, "{line}");
         assert_eq!(report.results[0].detail, detail, "{line}");
-        assert_eq!(report.passed(), 2 + usize::from(verdict == Accepted), "{line}");
+        assert_eq!(
+            report.passed(),
+            2 + usize::from(verdict == Accepted),
+            "{line}"
+        );
         assert_eq!(report.all_passed(), verdict == Accepted, "{line}");
     }
 }
@@ -159,7 +163,10 @@ fn a_wrong_answer_says_where() {
     let failures: Vec<_> = report.failures().collect();
     assert_eq!(failures.len(), 2);
     assert_eq!(failures[0].verdict, Verdict::WrongAnswer);
-    assert_eq!(failures[0].name, "2", "a test without a name goes by its number");
+    assert_eq!(
+        failures[0].name, "2",
+        "a test without a name goes by its number"
+    );
     assert_eq!(failures[1].name, "t3");
     let Detail::Difference(text) = &failures[0].detail else {
         panic!("{:?}", failures[0].detail)
@@ -188,14 +195,20 @@ fn what_does_not_parse_fails_every_test_with_compile_error() {
         let (fake, judge) = judge_with(quick());
         let problem = problem();
         let code = "1: syntax-error\ndoes not parse";
-        let report = judge.judge(&problem, code, &problem.public_tests, stop).unwrap();
+        let report = judge
+            .judge(&problem, code, &problem.public_tests, stop)
+            .unwrap();
         assert!(report.is_compile_error());
         assert_eq!(report.results.len(), 3);
         for result in &report.results {
             assert_eq!(result.verdict, Verdict::CompileError);
             assert!(matches!(&result.detail, Detail::Compiler(m) if m.contains("line 1")));
         }
-        assert_eq!(fake.runs.load(Ordering::SeqCst), 1, "the other tests need no run");
+        assert_eq!(
+            fake.runs.load(Ordering::SeqCst),
+            1,
+            "the other tests need no run"
+        );
     }
 }
 
@@ -206,7 +219,11 @@ fn faking_a_syntax_error_gains_nothing() {
     let verdicts: Vec<_> = report.results.iter().map(|r| r.verdict).collect();
     assert_eq!(
         verdicts,
-        [Verdict::RuntimeError, Verdict::RuntimeError, Verdict::Accepted]
+        [
+            Verdict::RuntimeError,
+            Verdict::RuntimeError,
+            Verdict::Accepted
+        ]
     );
     assert_eq!(fake.checks.load(Ordering::SeqCst), 1, "once is enough");
 }
@@ -227,11 +244,33 @@ fn no_tests_is_no_pass() {
 }
 
 #[test]
+fn a_checker_that_cannot_compare_is_a_fault_even_if_the_program_crashes() {
+    let (fake, judge) = judge_with(quick());
+    let checker = Checker::Float {
+        abs: -1.0,
+        rel: 0.0,
+        case_sensitive: true,
+    };
+    let problem = Problem {
+        checker,
+        ..problem()
+    };
+    for code in ["1: print 1", "1: signal"] {
+        let result = judge.judge(&problem, code, &problem.public_tests, Stop::Never);
+        assert!(matches!(result, Err(Fault::Checker { .. })), "{result:?}");
+    }
+    assert_eq!(fake.runs.load(Ordering::SeqCst), 0);
+}
+
+#[test]
 fn faults_are_retried_then_returned_and_never_remembered() {
     let code = "1: print 1\n2: print 4\n3: print 9";
     let (fake, judge) = judge_with(quick());
     fake.faults.store(2, Ordering::SeqCst);
-    assert!(public(&judge, code).all_passed(), "two faults are made good by two retries");
+    assert!(
+        public(&judge, code).all_passed(),
+        "two faults are made good by two retries"
+    );
     assert_eq!(judge.stats().failed_tries, 2);
     assert_eq!(judge.stats().faults, 0);
 
@@ -240,8 +279,16 @@ fn faults_are_retried_then_returned_and_never_remembered() {
     let problem = problem();
     let run = || judge.judge(&problem, code, &problem.public_tests, Stop::Never);
     match run() {
-        Err(Fault::Execution { problem, test, tries, source }) => {
-            assert_eq!((problem.as_str(), test.as_str(), tries), ("square", "t1", 3));
+        Err(Fault::Execution {
+            problem,
+            test,
+            tries,
+            source,
+        }) => {
+            assert_eq!(
+                (problem.as_str(), test.as_str(), tries),
+                ("square", "t1", 3)
+            );
             assert!(source.to_string().contains("file descriptors"));
         }
         other => panic!("{other:?}"),
@@ -252,7 +299,10 @@ fn faults_are_retried_then_returned_and_never_remembered() {
 
 #[test]
 fn a_program_is_never_retried_for_its_own_failure() {
-    let (fake, judge) = judge_with(JudgeConfig { cache: false, ..quick() });
+    let (fake, judge) = judge_with(JudgeConfig {
+        cache: false,
+        ..quick()
+    });
     public(&judge, "1: cpu\n2: signal\n3: memory");
     assert_eq!(fake.runs.load(Ordering::SeqCst), 3);
 }
@@ -267,10 +317,17 @@ fn the_same_run_is_made_once() {
     assert_eq!(fake.runs.load(Ordering::SeqCst), 3);
     assert_eq!(
         judge.stats(),
-        JudgeStats { runs: 3, cache_hits: 3, ..JudgeStats::default() }
+        JudgeStats {
+            runs: 3,
+            cache_hits: 3,
+            ..JudgeStats::default()
+        }
     );
 
-    let (fake, judge) = judge_with(JudgeConfig { cache: false, ..quick() });
+    let (fake, judge) = judge_with(JudgeConfig {
+        cache: false,
+        ..quick()
+    });
     assert_eq!(public(&judge, code), public(&judge, code));
     assert_eq!(fake.runs.load(Ordering::SeqCst), 6);
     assert_eq!(judge.stats().cache_hits, 0);
@@ -281,7 +338,10 @@ fn other_limits_are_another_run() {
     let (fake, judge) = judge_with(quick());
     let code = "1: print 1\n2: print 4\n3: print 9";
     public(&judge, code);
-    let slower = Problem { time_limit_s: 2.0, ..problem() };
+    let slower = Problem {
+        time_limit_s: 2.0,
+        ..problem()
+    };
     judge
         .judge(&slower, code, &slower.public_tests, Stop::Never)
         .unwrap();
@@ -315,7 +375,11 @@ fn many_jobs_keep_their_order() {
 
 #[test]
 fn long_output_is_cut_in_the_report_but_compared_whole() {
-    let config = JudgeConfig { kept_stdout_bytes: 2, kept_stderr_bytes: 9, ..quick() };
+    let config = JudgeConfig {
+        kept_stdout_bytes: 2,
+        kept_stderr_bytes: 9,
+        ..quick()
+    };
     let (_, judge) = judge_with(config);
     let mut problem = problem();
     problem.public_tests[0].output = "123456".into();
@@ -328,7 +392,10 @@ fn long_output_is_cut_in_the_report_but_compared_whole() {
     };
     let right = judged("1: print 123456");
     assert_eq!(right.verdict, Verdict::Accepted);
-    assert_eq!((right.stdout.as_slice(), right.stdout_len), (b"12".as_slice(), 6));
+    assert_eq!(
+        (right.stdout.as_slice(), right.stdout_len),
+        (b"12".as_slice(), 6)
+    );
     assert_eq!(judged("1: print 123457").verdict, Verdict::WrongAnswer);
     assert_eq!(judged("1: error KeyError").stderr, b"KeyError\n");
 }
@@ -336,41 +403,85 @@ fn long_output_is_cut_in_the_report_but_compared_whole() {
 #[test]
 fn settings_and_limits_out_of_range_are_errors() {
     for config in [
-        JudgeConfig { time_factor: 0.0, ..quick() },
-        JudgeConfig { wall_factor: f64::NAN, ..quick() },
-        JudgeConfig { wall_extra_s: -1.0, ..quick() },
-        JudgeConfig { wall_extra_s: 0.0, wall_factor: 0.5, ..quick() },
-        JudgeConfig { memory_factor: f64::INFINITY, ..quick() },
-        JudgeConfig { output_bytes: 0, ..quick() },
-        JudgeConfig { processes: 0, ..quick() },
+        JudgeConfig {
+            time_factor: 0.0,
+            ..quick()
+        },
+        JudgeConfig {
+            wall_factor: f64::NAN,
+            ..quick()
+        },
+        JudgeConfig {
+            wall_extra_s: -1.0,
+            ..quick()
+        },
+        JudgeConfig {
+            wall_extra_s: 0.0,
+            wall_factor: 0.5,
+            ..quick()
+        },
+        JudgeConfig {
+            memory_factor: f64::INFINITY,
+            ..quick()
+        },
+        JudgeConfig {
+            output_bytes: 0,
+            ..quick()
+        },
+        JudgeConfig {
+            processes: 0,
+            ..quick()
+        },
     ] {
         let result = Judge::new(Fake::default(), config.clone());
         assert!(matches!(result, Err(Fault::Setting { .. })), "{config:?}");
     }
     let (_, judge) = judge_with(quick());
     for time_limit_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-        let problem = Problem { time_limit_s, ..problem() };
+        let problem = Problem {
+            time_limit_s,
+            ..problem()
+        };
         let result = judge.judge(&problem, "1: print 1", &problem.public_tests, Stop::Never);
-        assert!(matches!(result, Err(Fault::Limits { .. })), "{time_limit_s}");
+        assert!(
+            matches!(result, Err(Fault::Limits { .. })),
+            "{time_limit_s}"
+        );
     }
     for memory_limit_mb in [0, u64::MAX] {
-        let problem = Problem { memory_limit_mb, ..problem() };
+        let problem = Problem {
+            memory_limit_mb,
+            ..problem()
+        };
         let result = judge.judge(&problem, "1: print 1", &problem.public_tests, Stop::Never);
-        assert!(matches!(result, Err(Fault::Limits { .. })), "{memory_limit_mb}");
+        assert!(
+            matches!(result, Err(Fault::Limits { .. })),
+            "{memory_limit_mb}"
+        );
     }
 }
 
 #[test]
 fn limits_follow_the_problem_and_the_factors() {
-    let config = JudgeConfig { time_factor: 2.0, memory_factor: 0.5, ..quick() };
+    let config = JudgeConfig {
+        time_factor: 2.0,
+        memory_factor: 0.5,
+        ..quick()
+    };
     let limits = config
-        .limits_for(&Problem { time_limit_s: 1.5, ..problem() })
+        .limits_for(&Problem {
+            time_limit_s: 1.5,
+            ..problem()
+        })
         .unwrap();
     assert_eq!(limits.cpu, Duration::from_secs(3));
     assert_eq!(limits.wall, Duration::from_secs(9));
     assert_eq!(limits.memory_bytes, 32 << 20);
     let limits = quick()
-        .limits_for(&Problem { time_limit_s: 0.5, ..problem() })
+        .limits_for(&Problem {
+            time_limit_s: 0.5,
+            ..problem()
+        })
         .unwrap();
     assert_eq!(limits.wall, Duration::from_millis(2500));
 }
