@@ -50,7 +50,11 @@ fn does_not_parse(result: &TestResult, config: &EpisodeConfig) -> String {
 }
 
 fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> String {
-    let printed = String::from_utf8_lossy(&result.stdout);
+    let mut printed = String::from_utf8_lossy(&result.stdout);
+    if result.stdout_len > result.stdout.len() {
+        let more = result.stdout_len - result.stdout.len();
+        printed = format!("{printed} [{more} more bytes]").into();
+    }
     match config.prompt {
         PromptStyle::Paper => {
             let input = head(&test.input, config.max_input_chars);
