@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rlef_sandbox::{Limits, Outcome};
+use rlef_sandbox::{Limits, Outcome, Sandbox};
 
 /// Any error of an executor. It says that the machinery failed, never that the program did.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -20,6 +20,16 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// When the check itself could not be made.
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError>;
+}
+
+impl Executor for Sandbox {
+    fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        Ok(Sandbox::run(self, source, stdin, limits)?)
+    }
+
+    fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
+        Ok(Sandbox::syntax_check(self, source, limits)?)
+    }
 }
 
 impl<E: Executor + ?Sized> Executor for Arc<E> {

@@ -1,0 +1,178 @@
+//! The judge with the real sandbox: one program for every verdict, and what a program must not get away with.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rlef_judge::{Detail, Job, Judge, JudgeConfig, Report, Stop, Verdict};
+use rlef_problems::{Checker, Problem, TestCase};
+use rlef_sandbox::{Config, Sandbox};
+
+fn judge() -> &'static Judge {
+    static JUDGE: OnceLock<Judge> = OnceLock::new();
+    JUDGE.get_or_init(|| {
+        let sandbox = Sandbox::new(Config::default()).expect("these tests need a sandbox");
+        Judge::new(sandbox, JudgeConfig::default()).unwrap()
+    })
+}
+
+fn problem() -> Problem {
+    let test = |n: u32| TestCase {
+        name: format!("t{n}"),
+        input: format!("{n}\n"),
+        output: format!("{}\n", n * n),
+    };
+    Problem {
+        id: "square".into(),
+        name: String::new(),
+        statement: "Print the square.".into(),
+        time_limit_s: 1.0,
+        memory_limit_mb: 128,
+        checker: Checker::Lines,
+        public_tests: (1..=3).map(test).collect(),
+        private_tests: (4..=5).map(test).collect(),
+        solutions: Vec::new(),
+        wrong_solutions: Vec::new(),
+        meta: serde_json::Map::new(),
+    }
+}
+
+fn judged(code: &str) -> Report {
+    let problem = problem();
+    judge()
+        .judge(&problem, code, &problem.public_tests, Stop::Never)
+        .unwrap()
+}
+
+#[test]
+fn a_program_for_every_verdict() {
+    use Verdict::*;
+    let cases = [
+        ("print(int(input()) ** 2)", Accepted),
+        ("print(int(input()) ** 2, end='\\n\\n')", Accepted),
+        ("print(int(input()) * 2 + 7)", WrongAnswer),
+        ("print('SECRET')", WrongAnswer),
+        ("pass", WrongAnswer),
+        ("n = int(input()); print(n * n); n // 0", RuntimeError),
+        (
+            "n = int(input()); print(n * n); raise SystemExit(3)",
+            RuntimeError,
+        ),
+        (
+            "import os; print(int(input()) ** 2, flush=True); os.abort()",
+            RuntimeError,
+        ),
+        (
+            "print(int(input()) ** 2, flush=True)\nwhile True: pass",
+            TimeLimit,
+        ),
+        (
+            "x = []\nwhile True: x.append(bytearray(1 << 20))",
+            MemoryLimit,
+        ),
+        ("while True: print('x' * 100000)", OutputLimit),
+        ("print(", CompileError),
+        ("if True:\nprint(1)", CompileError),
+        ("print(1)\0", CompileError),
+        ("return 5", CompileError),
+    ];
+    for (code, verdict) in cases {
+        let report = judged(code);
+        let verdicts: Vec<_> = report.results.iter().map(|r| r.verdict).collect();
+        assert_eq!(verdicts, [verdict; 3], "{code:?}: {:?}", report.results[0]);
+        assert_eq!(report.all_passed(), verdict == Accepted, "{code:?}");
+    }
+}
+
+#[test]
+fn a_forbidden_call_is_named_so() {
+    let code = "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\nprint(int(input()) ** 2)";
+    assert_eq!(judged(code).verdict(), Some(Verdict::Forbidden));
+}
+
+#[test]
+fn a_faked_syntax_error_stays_a_runtime_error() {
+    let code = "import sys\nprint('SyntaxError: invalid syntax', file=sys.stderr)\nsys.exit(1)";
+    assert_eq!(judged(code).verdict(), Some(Verdict::RuntimeError));
+    assert_eq!(
+        judged("exec('print(')").verdict(),
+        Some(Verdict::RuntimeError)
+    );
+}
+
+#[test]
+fn saying_that_it_passed_gains_nothing() {
+    for code in [
+        "print('accepted')",
+        "import sys\nprint('all tests passed', file=sys.stderr)\nsys.exit(0)",
+        "import os\nos._exit(0)",
+        "import gc, sys\nprint([o for o in gc.get_objects() if isinstance(o, dict) and 'output' in o])",
+    ] {
+        assert_eq!(judged(code).verdict(), Some(Verdict::WrongAnswer), "{code}");
+    }
+}
+
+#[test]
+fn the_trace_and_the_status_are_reported() {
+    let report = judged("def f(x):\n    return 1 // x\n\nf(0)\n");
+    let result = &report.results[0];
+    assert_eq!(result.detail, Detail::ExitStatus(1));
+    let trace = String::from_utf8_lossy(&result.stderr);
+    assert!(
+        trace.starts_with("Traceback (most recent call last):\n"),
+        "{trace}"
+    );
+    assert!(
+        trace.contains("main.py\", line 4") && trace.contains("main.py\", line 2"),
+        "{trace}"
+    );
+    assert!(
+        trace
+            .trim_end()
+            .ends_with("ZeroDivisionError: integer division or modulo by zero"),
+        "{trace}"
+    );
+}
+
+#[test]
+fn a_loop_costs_about_its_limit() {
+    let started = std::time::Instant::now();
+    let problem = Problem {
+        time_limit_s: 0.5,
+        ..problem()
+    };
+    let report = judge()
+        .judge(
+            &problem,
+            "while True: pass",
+            &problem.public_tests,
+            Stop::AtFirstFailure,
+        )
+        .unwrap();
+    assert_eq!(report.verdict(), Some(Verdict::TimeLimit));
+    assert_eq!(report.results.len(), 1);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn many_at_once_get_the_verdicts_of_one_at_a_time() {
+    let problem = problem();
+    let codes: Vec<String> = (0..40)
+        .map(|n| format!("print(int(input()) ** 2 + {})", n % 2))
+        .collect();
+    let jobs: Vec<_> = codes
+        .iter()
+        .map(|code| Job {
+            problem: &problem,
+            code,
+            tests: &problem.public_tests,
+            stop: Stop::Never,
+        })
+        .collect();
+    for (n, report) in judge().judge_many(&jobs, 4).into_iter().enumerate() {
+        assert_eq!(report.unwrap().all_passed(), n % 2 == 0, "job {n}");
+    }
+}
