@@ -75,6 +75,9 @@ pub struct EpisodeConfig {
     /// Longest stack trace shown in feedback (its end is kept; of the brief style's one line the start), in
     /// characters; 0: no limit. NF; default 4000.
     pub max_trace_chars: usize,
+    /// Whether memory addresses in what a program printed (`<map object at 0x7f12…>`) are shown as `0x0`. They differ
+    /// from run to run, so that with them no dialog could be repeated. NF; default true.
+    pub mask_addresses: bool,
     /// How many failing tests are shown; 0: all, as in the paper. Default 0.
     pub max_failures_shown: usize,
     /// Whether the private tests are also run on answers that pass the public tests without ending the episode, which
@@ -99,6 +102,7 @@ impl Default for EpisodeConfig {
             max_input_chars: 4000,
             max_output_chars: 4000,
             max_trace_chars: 4000,
+            mask_addresses: true,
             max_failures_shown: 0,
             private_every_turn: true,
         }

@@ -6,7 +6,7 @@ use rlef_problems::TestCase;
 
 use crate::config::{EpisodeConfig, PromptStyle};
 use crate::prompt::try_again;
-use crate::trace::{clean_trace, last_line};
+use crate::trace::{clean_trace, last_line, without_addresses};
 
 /// The feedback on `report`, which is about `tests`.
 pub(crate) fn feedback(tests: &[TestCase], report: &Report, config: &EpisodeConfig) -> String {
@@ -42,7 +42,7 @@ pub(crate) fn feedback(tests: &[TestCase], report: &Report, config: &EpisodeConf
 fn does_not_parse(result: &TestResult, config: &EpisodeConfig) -> String {
     match config.prompt {
         PromptStyle::Paper => {
-            let trace = tail(&trace(result), config.max_trace_chars);
+            let trace = tail(&trace(result, config), config.max_trace_chars);
             format!("- Every test failed: the code does not parse.\n{trace}")
         }
         PromptStyle::Brief => format!("raised `{}`", error_line(result, config)),
@@ -50,10 +50,10 @@ fn does_not_parse(result: &TestResult, config: &EpisodeConfig) -> String {
 }
 
 fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> String {
-    let mut printed = String::from_utf8_lossy(&result.stdout);
+    let mut printed = readable(&result.stdout, config);
     if result.stdout_len > result.stdout.len() {
         let more = result.stdout_len - result.stdout.len();
-        printed = format!("{printed} [{more} more bytes]").into();
+        printed.push_str(&format!(" [{more} more bytes]"));
     }
     match config.prompt {
         PromptStyle::Paper => {
@@ -68,7 +68,10 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
                     )
                 }
                 Verdict::RuntimeError | Verdict::CompileError => {
-                    format!("{start}\n{}", tail(&trace(result), config.max_trace_chars))
+                    format!(
+                        "{start}\n{}",
+                        tail(&trace(result, config), config.max_trace_chars)
+                    )
                 }
                 Verdict::TimeLimit => format!("{start} the program took too long."),
                 Verdict::MemoryLimit => format!("{start} the program ran out of memory."),
@@ -99,8 +102,8 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
 }
 
 /// The stack trace, or what else is known if the program left none.
-fn trace(result: &TestResult) -> String {
-    let trace = clean_trace(&result.stderr);
+fn trace(result: &TestResult, config: &EpisodeConfig) -> String {
+    let trace = clean_trace(&readable(&result.stderr, config));
     match &result.detail {
         Detail::Compiler(message) if trace.is_empty() => message.trim_end().to_owned(),
         detail if trace.is_empty() => detail.to_string(),
@@ -112,7 +115,17 @@ fn trace(result: &TestResult) -> String {
 
 /// The trace's last line, usually the error's name and message.
 fn error_line(result: &TestResult, config: &EpisodeConfig) -> String {
-    head(last_line(&trace(result)), config.max_trace_chars)
+    head(last_line(&trace(result, config)), config.max_trace_chars)
+}
+
+/// What a program wrote, as text.
+fn readable(bytes: &[u8], config: &EpisodeConfig) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if config.mask_addresses {
+        without_addresses(&text)
+    } else {
+        text.into_owned()
+    }
 }
 
 fn trim(text: &str) -> &str {

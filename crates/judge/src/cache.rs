@@ -1,10 +1,10 @@
 //! Remembers the outcomes of runs, within a bound on memory.
 //!
 //! Why it is worth having: a small model in training writes the same few programs again and again, and every rollout
-//! of a problem meets the same tests, so most runs have been made before. A program cannot tell the difference: the
-//! sandbox gives it the same input, a fixed hash seed, no network and an empty `/tmp`, so what it prints is the same
-//! by construction, unless it reads the clock, the system's randomness or its process numbers. A task where that
-//! matters switches the cache off (`cache = false`).
+//! of a problem meets the same tests, so most runs have been made before. Little is lost by it: the sandbox gives a
+//! program the same input, a fixed hash seed, no network and an empty `/tmp` each time, so what it prints is the same by
+//! construction, unless it asks for the time, for random numbers without a seed, or prints where an object lies in
+//! memory. A task where that matters switches the cache off (`cache = false`).
 //!
 //! What is not remembered: faults, and runs that met the wall-clock limit, which depends on how busy the machine was.
 //! The times reported for a remembered outcome are those of the run that made it.
