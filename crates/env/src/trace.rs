@@ -1,8 +1,8 @@
 //! What is shown of what a program wrote: its stack trace, with nothing that depends on the machine or the run.
 
-/// The stack trace in what a program wrote to stderr: from the first `Traceback` line on, or all of it if there is none (a syntax error has
-/// none). The program is `main.py`; of other files only the name is kept, because where Python is installed on the
-/// machine that ran it is of no use to the reader. Trailing white space is cut.
+/// The stack trace in what a program wrote to stderr: from the first `Traceback` line on, or all of it if there is none
+/// (a syntax error has none). The program is `main.py`; of other files only the name is kept, because where Python is
+/// installed on the machine that ran it is of no use to the reader. Trailing white space is cut.
 pub(crate) fn clean_trace(text: &str) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let start = lines
