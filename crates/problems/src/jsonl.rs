@@ -49,7 +49,9 @@ pub enum JsonlError {
         source: Invalid,
     },
     /// An id is used twice.
-    #[error("{file}, line {line}, field `id`: `{id}` is already the problem of line {first}; ids are unique in a file")]
+    #[error(
+        "{file}, line {line}, field `id`: `{id}` is already the problem of line {first}; ids are unique in a file"
+    )]
     Duplicate {
         /// The file.
         file: String,
@@ -96,7 +98,13 @@ impl Reader<BufReader<File>> {
 impl<R: BufRead> Reader<R> {
     /// Reads from `source`; `file` names it in errors.
     pub fn new(file: impl Into<String>, source: R) -> Self {
-        Self { source, file: file.into(), line: 0, lines_of_ids: HashMap::new(), failed: false }
+        Self {
+            source,
+            file: file.into(),
+            line: 0,
+            lines_of_ids: HashMap::new(),
+            failed: false,
+        }
     }
 
     /// The number of the line that was read last, from 1.
@@ -108,14 +116,22 @@ impl<R: BufRead> Reader<R> {
         let mut text = Vec::new();
         loop {
             text.clear();
-            let read = (&mut self.source).take(LONGEST_LINE + 1).read_until(b'\n', &mut text);
-            let read = read.map_err(|source| JsonlError::Io { file: self.file.clone(), source })?;
+            let read = (&mut self.source)
+                .take(LONGEST_LINE + 1)
+                .read_until(b'\n', &mut text);
+            let read = read.map_err(|source| JsonlError::Io {
+                file: self.file.clone(),
+                source,
+            })?;
             if read == 0 {
                 return Ok(None);
             }
             self.line += 1;
             if read as u64 > LONGEST_LINE {
-                return Err(JsonlError::TooLong { file: self.file.clone(), line: self.line });
+                return Err(JsonlError::TooLong {
+                    file: self.file.clone(),
+                    line: self.line,
+                });
             }
             if !text.trim_ascii().is_empty() {
                 return self.parse(text.trim_ascii()).map(Some);
@@ -132,15 +148,34 @@ impl<R: BufRead> Reader<R> {
             Err(error) => {
                 let field = error.path().to_string();
                 let message = message_of(error.inner());
-                return Err(JsonlError::Parse { file, line, field, message });
+                return Err(JsonlError::Parse {
+                    file,
+                    line,
+                    field,
+                    message,
+                });
             }
         };
         if let Err(error) = json.end() {
-            return Err(JsonlError::Parse { file, line, field: ".".to_owned(), message: message_of(&error) });
+            return Err(JsonlError::Parse {
+                file,
+                line,
+                field: ".".to_owned(),
+                message: message_of(&error),
+            });
         }
-        problem.validate().map_err(|source| JsonlError::Invalid { file: file.clone(), line, source })?;
+        problem.validate().map_err(|source| JsonlError::Invalid {
+            file: file.clone(),
+            line,
+            source,
+        })?;
         match self.lines_of_ids.insert(problem.id.clone(), line) {
-            Some(first) => Err(JsonlError::Duplicate { file, line, first, id: problem.id }),
+            Some(first) => Err(JsonlError::Duplicate {
+                file,
+                line,
+                first,
+                id: problem.id,
+            }),
             None => Ok(problem),
         }
     }
@@ -188,7 +223,10 @@ pub fn read_str(file: &str, text: &str) -> Result<Vec<Problem>, JsonlError> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn write<'a>(target: &mut impl Write, problems: impl IntoIterator<Item = &'a Problem>) -> io::Result<()> {
+pub fn write<'a>(
+    target: &mut impl Write,
+    problems: impl IntoIterator<Item = &'a Problem>,
+) -> io::Result<()> {
     for problem in problems {
         serde_json::to_writer(&mut *target, problem)?;
         target.write_all(b"\n")?;
@@ -200,11 +238,17 @@ pub fn write<'a>(target: &mut impl Write, problems: impl IntoIterator<Item = &'a
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_file<'a>(path: &Path, problems: impl IntoIterator<Item = &'a Problem>) -> Result<(), JsonlError> {
+pub fn write_file<'a>(
+    path: &Path,
+    problems: impl IntoIterator<Item = &'a Problem>,
+) -> Result<(), JsonlError> {
     let save = || {
         let mut target = BufWriter::new(File::create(path)?);
         write(&mut target, problems)?;
         target.flush()
     };
-    save().map_err(|source| JsonlError::Io { file: path.display().to_string(), source })
+    save().map_err(|source| JsonlError::Io {
+        file: path.display().to_string(),
+        source,
+    })
 }

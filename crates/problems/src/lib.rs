@@ -3,6 +3,8 @@ mod checker;
 pub mod jsonl;
 pub mod micro;
 mod problem;
+#[cfg(test)]
+mod python;
 mod sets;
 mod validate;
 

@@ -127,11 +127,16 @@ impl TryFrom<Line> for Problem {
     fn try_from(line: Line) -> Result<Self, String> {
         let mut meta = line.meta;
         for (key, value) in line.others {
-            if let Some(known) = OPTIONAL.iter().find(|known| strsim::damerau_levenshtein(known, &key) <= 2) {
+            if let Some(known) = OPTIONAL
+                .iter()
+                .find(|known| strsim::damerau_levenshtein(known, &key) <= 2)
+            {
                 return Err(format!("unknown field `{key}`; is `{known}` meant?"));
             }
             if meta.contains_key(&key) {
-                return Err(format!("`{key}` is a field of the problem and of its `meta`; keep one of them"));
+                return Err(format!(
+                    "`{key}` is a field of the problem and of its `meta`; keep one of them"
+                ));
             }
             meta.insert(key, value);
         }

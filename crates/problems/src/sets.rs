@@ -15,8 +15,7 @@ const BASICS: &str = include_str!("../../../problems/basics/problems.jsonl");
 pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 /// What can be opened, for messages.
-const SPECS: &str =
-    "`micro`, `micro:SEED`, `basics`, a file NAME.jsonl, or a folder with train.jsonl, valid.jsonl or test.jsonl";
+const SPECS: &str = "`micro`, `micro:SEED`, `basics`, a file NAME.jsonl, or a folder with train.jsonl, valid.jsonl or test.jsonl";
 
 /// Why a set, a split or a problem is not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -110,20 +109,34 @@ impl ProblemSet {
             return Self::micro(spec, 0);
         }
         if let Some(seed) = spec.strip_prefix("micro:") {
-            let seed = seed.parse().map_err(|_| SetError::Seed { spec: spec.to_owned() })?;
+            let seed = seed.parse().map_err(|_| SetError::Seed {
+                spec: spec.to_owned(),
+            })?;
             return Self::micro(spec, seed);
         }
         if spec == "basics" {
-            return Self::new(spec, vec![(None, jsonl::read_str("problems/basics/problems.jsonl", BASICS)?)]);
+            return Self::new(
+                spec,
+                vec![(
+                    None,
+                    jsonl::read_str("problems/basics/problems.jsonl", BASICS)?,
+                )],
+            );
         }
         let path = Path::new(spec);
         if path.is_dir() {
             return Self::open_folder(spec, path);
         }
-        if path.is_file() || path.extension().is_some_and(|extension| extension == "jsonl") {
+        if path.is_file()
+            || path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
+        {
             return Self::new(spec, vec![(None, jsonl::read_file(path)?)]);
         }
-        Err(SetError::UnknownSet { spec: spec.to_owned() })
+        Err(SetError::UnknownSet {
+            spec: spec.to_owned(),
+        })
     }
 
     fn micro(spec: &str, seed: u64) -> Result<Self, SetError> {
@@ -140,7 +153,10 @@ impl ProblemSet {
             }
         }
         if parts.is_empty() {
-            return Err(SetError::EmptyFolder { folder: folder.to_owned(), found: files_in(folder) });
+            return Err(SetError::EmptyFolder {
+                folder: folder.to_owned(),
+                found: files_in(folder),
+            });
         }
         Self::new(spec, parts)
     }
@@ -156,13 +172,20 @@ impl ProblemSet {
         test: Vec<Problem>,
     ) -> Result<Self, SetError> {
         let parts = SPLITS.into_iter().map(Some).zip([train, valid, test]);
-        Self::new(name, parts.filter(|(_, problems)| !problems.is_empty()).collect())
+        Self::new(
+            name,
+            parts.filter(|(_, problems)| !problems.is_empty()).collect(),
+        )
     }
 
     /// Parts without a name are in no split but `all`.
     fn new(spec: &str, parts: Vec<(Option<&str>, Vec<Problem>)>) -> Result<Self, SetError> {
-        let mut set =
-            Self { name: spec.to_owned(), problems: Vec::new(), splits: Vec::new(), places: HashMap::new() };
+        let mut set = Self {
+            name: spec.to_owned(),
+            problems: Vec::new(),
+            splits: Vec::new(),
+            places: HashMap::new(),
+        };
         for (split, mut problems) in parts {
             let start = set.problems.len();
             for (at, problem) in problems.iter().enumerate() {
@@ -177,17 +200,23 @@ impl ProblemSet {
             }
             set.problems.append(&mut problems);
             if let Some(split) = split {
-                set.splits.push((split.to_owned(), start..set.problems.len()));
+                set.splits
+                    .push((split.to_owned(), start..set.problems.len()));
             }
         }
         if set.problems.is_empty() {
-            return Err(SetError::NoProblems { spec: spec.to_owned() });
+            return Err(SetError::NoProblems {
+                spec: spec.to_owned(),
+            });
         }
         Ok(set)
     }
 
     fn split_of(&self, place: usize) -> Option<&str> {
-        self.splits.iter().find(|(_, range)| range.contains(&place)).map(|(name, _)| name.as_str())
+        self.splits
+            .iter()
+            .find(|(_, range)| range.contains(&place))
+            .map(|(name, _)| name.as_str())
     }
 
     /// What the set was opened as.
@@ -197,7 +226,10 @@ impl ProblemSet {
 
     /// The names that [`split`](Self::split) knows; `all` is the last.
     pub fn splits(&self) -> impl Iterator<Item = &str> {
-        self.splits.iter().map(|(name, _)| name.as_str()).chain(std::iter::once("all"))
+        self.splits
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .chain(std::iter::once("all"))
     }
 
     /// The problems of `train`, `valid`, `test` or `all`.
@@ -208,12 +240,18 @@ impl ProblemSet {
         if name == "all" {
             return Ok(&self.problems);
         }
-        let range = self.splits.iter().find(|(known, _)| known == name).map(|(_, range)| range.clone());
-        range.and_then(|range| self.problems.get(range)).ok_or_else(|| SetError::UnknownSplit {
-            set: self.name.clone(),
-            split: name.to_owned(),
-            known: self.splits().collect::<Vec<_>>().join(", "),
-        })
+        let range = self
+            .splits
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, range)| range.clone());
+        range
+            .and_then(|range| self.problems.get(range))
+            .ok_or_else(|| SetError::UnknownSplit {
+                set: self.name.clone(),
+                split: name.to_owned(),
+                known: self.splits().collect::<Vec<_>>().join(", "),
+            })
     }
 
     /// The problem of that id.
@@ -221,8 +259,15 @@ impl ProblemSet {
     /// # Errors
     /// When there is none; the message names the nearest ids.
     pub fn get(&self, id: &str) -> Result<&Problem, SetError> {
-        let problem = self.places.get(id).and_then(|&place| self.problems.get(place));
-        problem.ok_or_else(|| SetError::UnknownId { set: self.name.clone(), id: id.to_owned(), hint: self.hint(id) })
+        let problem = self
+            .places
+            .get(id)
+            .and_then(|&place| self.problems.get(place));
+        problem.ok_or_else(|| SetError::UnknownId {
+            set: self.name.clone(),
+            id: id.to_owned(),
+            hint: self.hint(id),
+        })
     }
 
     /// The nearest ids, or where nothing is near, the first ones.
@@ -234,12 +279,26 @@ impl ProblemSet {
             .filter(|(likeness, _)| *likeness > 0.8)
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        let name = |ids: Vec<&str>| ids.into_iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+        let name = |ids: Vec<&str>| {
+            ids.into_iter()
+                .map(|id| format!("`{id}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         if near.is_empty() {
-            let first = name(self.problems.iter().take(3).map(|problem| problem.id.as_str()).collect());
+            let first = name(
+                self.problems
+                    .iter()
+                    .take(3)
+                    .map(|problem| problem.id.as_str())
+                    .collect(),
+            );
             format!("it has {} problems: {first} …", self.problems.len())
         } else {
-            format!("nearest: {}", name(near.into_iter().take(3).map(|(_, id)| id).collect()))
+            format!(
+                "nearest: {}",
+                name(near.into_iter().take(3).map(|(_, id)| id).collect())
+            )
         }
     }
 }
@@ -252,5 +311,9 @@ fn files_in(folder: &Path) -> String {
         .filter(|name| name.ends_with(".jsonl"))
         .collect();
     names.sort();
-    if names.is_empty() { "no other .jsonl file".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "no other .jsonl file".to_owned()
+    } else {
+        names.join(", ")
+    }
 }

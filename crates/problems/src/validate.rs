@@ -20,7 +20,10 @@ pub struct Invalid {
 }
 
 fn invalid<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, Invalid> {
-    Err(Invalid { field: field.into(), problem: problem.into() })
+    Err(Invalid {
+        field: field.into(),
+        problem: problem.into(),
+    })
 }
 
 impl Problem {
@@ -38,7 +41,13 @@ impl Problem {
             return invalid("statement", "is empty; the model would be told nothing");
         }
         if !(self.time_limit_s > 0.0 && self.time_limit_s <= LONGEST_S) {
-            return invalid("time_limit_s", format!("is {}; must be above 0, at most {LONGEST_S}", self.time_limit_s));
+            return invalid(
+                "time_limit_s",
+                format!(
+                    "is {}; must be above 0, at most {LONGEST_S}",
+                    self.time_limit_s
+                ),
+            );
         }
         if self.memory_limit_mb == 0 {
             return invalid("memory_limit_mb", "is 0; must be above 0");
@@ -61,7 +70,10 @@ fn check_tests(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
     for (at, test) in tests.iter().enumerate() {
         // A test without a name is known by its place.
         if !test.name.is_empty() && !names.insert(&test.name) {
-            return invalid(format!("{list}[{at}].name"), format!("`{}` is the name of an earlier test", test.name));
+            return invalid(
+                format!("{list}[{at}].name"),
+                format!("`{}` is the name of an earlier test", test.name),
+            );
         }
     }
     Ok(())
@@ -72,11 +84,21 @@ fn check_solutions(list: &str, solutions: &[Solution], right: bool) -> Result<()
         let expected = solution.expected.as_str();
         if !VERDICTS.contains(&expected) {
             let known = VERDICTS.join(", ");
-            return invalid(format!("{list}[{at}].expected"), format!("`{expected}` is no verdict; known: {known}"));
+            return invalid(
+                format!("{list}[{at}].expected"),
+                format!("`{expected}` is no verdict; known: {known}"),
+            );
         }
         if (expected == "AC") != right {
-            let other = if right { "wrong_solutions" } else { "solutions" };
-            return invalid(format!("{list}[{at}].expected"), format!("is `{expected}`; it belongs in `{other}`"));
+            let other = if right {
+                "wrong_solutions"
+            } else {
+                "solutions"
+            };
+            return invalid(
+                format!("{list}[{at}].expected"),
+                format!("is `{expected}`; it belongs in `{other}`"),
+            );
         }
         if solution.code.trim().is_empty() {
             return invalid(format!("{list}[{at}].code"), "is empty");

@@ -322,54 +322,39 @@ fn settings_read_from_a_file_refuse_unknown_keys() {
     assert!(serde_json::from_str::<MicroConfig>(r#"{"task": ["sort"]}"#).is_err());
 }
 
-/// Runs programs in one interpreter: reads a problem a line, answers with the verdicts of its programs on the public
-/// tests, the private tests.
-const INTERPRETER: &str = r"
-import sys, io, json
-def output(code, text):
-    real = sys.stdin, sys.stdout
-    sys.stdin, sys.stdout = io.StringIO(text), io.StringIO()
-    try:
-        exec(code, {'__name__': '__main__'})
-        return sys.stdout.getvalue()
-    finally:
-        sys.stdin, sys.stdout = real
-for line in sys.stdin.readlines():
-    problem = json.loads(line)
-    answer = []
-    for solution in problem['solutions'] + problem['wrong_solutions']:
-        code = compile(solution['code'], solution['file'], 'exec')
-        passes = lambda tests: all(output(code, t['input']).split() == t['output'].split() for t in tests)
-        answer.append([passes(problem['public_tests']), passes(problem['private_tests'])])
-    print(json.dumps(answer))
-";
-
 /// The Rust solver and the Python programs are written twice; here they must agree.
 #[test]
 fn programs_get_their_verdicts() {
-    use std::io::Write as _;
     let set = set();
-    let problems: Vec<&Problem> = all(&set).collect();
-    let mut python = std::process::Command::new("python3")
-        .args(["-I", "-c", INTERPRETER])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("python3 on PATH");
-    let mut stdin = python.stdin.take().expect("a pipe");
-    for problem in &problems {
-        writeln!(stdin, "{}", serde_json::to_string(problem).expect("JSON"))
-            .expect("python3 reads");
+    let programs = |problem| -> Vec<&Solution> {
+        let problem: &Problem = problem;
+        problem
+            .solutions
+            .iter()
+            .chain(&problem.wrong_solutions)
+            .collect()
+    };
+    let mut runs = Vec::new();
+    for problem in all(&set) {
+        for program in programs(problem) {
+            let tests = problem.public_tests.iter().chain(&problem.private_tests);
+            runs.extend(tests.map(|test| (program.code.as_str(), test.input.as_str())));
+        }
     }
-    drop(stdin);
-    let output = python.wait_with_output().expect("python3 ends");
-    assert!(output.status.success());
-    let answers = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(answers.lines().count(), problems.len());
-    for (problem, answer) in problems.iter().zip(answers.lines()) {
-        let verdicts: Vec<[bool; 2]> = serde_json::from_str(answer).expect("verdicts");
-        let programs = problem.solutions.iter().chain(&problem.wrong_solutions);
-        for (program, [public, private]) in programs.zip(verdicts) {
+    let mut outputs = crate::python::outputs(&runs).into_iter();
+    for problem in all(&set) {
+        for program in programs(problem) {
+            let mut passes = |tests: &[TestCase]| {
+                let wrong = tests
+                    .iter()
+                    .zip(&mut outputs)
+                    .filter(|(test, got)| got.as_ref() != Some(&test.output));
+                wrong.count() == 0
+            };
+            let (public, private) = (
+                passes(&problem.public_tests),
+                passes(&problem.private_tests),
+            );
             assert_eq!(
                 private,
                 program.expected == "AC",
