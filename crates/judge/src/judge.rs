@@ -22,6 +22,9 @@ use crate::fault::Fault;
 use crate::parallel::map_in_order;
 use crate::report::{Detail, Report, TestResult, Verdict};
 
+/// "CPU time limit exceeded", signal(7). 24 on x86-64 and ARM.
+const SIGXCPU: i32 = 24;
+
 /// When to stop running tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -260,7 +263,7 @@ impl Judge {
         if let Some(Value::Outcome(outcome)) = self.remembered(key.as_ref()) {
             return Ok(outcome);
         }
-        let outcome = Arc::new(self.retrying(|| {
+        let outcome = Arc::new(self.retrying(limits, |limits| {
             add(&self.counters.runs);
             self.executor.run(code, stdin, limits)
         })?);
@@ -274,7 +277,7 @@ impl Judge {
         if let Some(Value::Syntax(message)) = self.remembered(key.as_ref()) {
             return Ok(message);
         }
-        let message = self.retrying(|| {
+        let message = self.retrying(limits, |limits| {
             add(&self.counters.syntax_checks);
             self.executor.syntax_check(code, limits)
         })?;
@@ -295,11 +298,19 @@ impl Judge {
     }
 
     /// Tries up to `1 + retries` times; gives the number of tries and the last error if all fail.
-    fn retrying<T>(&self, attempt: impl Fn() -> Result<T, BoxError>) -> Result<T, (u32, BoxError)> {
+    ///
+    /// Each retry has twice the wall-clock time: the usual fault is a machine so busy that a program could not use its
+    /// CPU time, which stays the limit that counts.
+    fn retrying<T>(
+        &self,
+        limits: &Limits,
+        attempt: impl Fn(&Limits) -> Result<T, BoxError>,
+    ) -> Result<T, (u32, BoxError)> {
+        let mut limits = *limits;
         let mut tries = 0;
         loop {
             tries += 1;
-            match attempt() {
+            match attempt(&limits) {
                 Ok(value) => return Ok(value),
                 Err(error) => {
                     add(&self.counters.failed_tries);
@@ -311,6 +322,7 @@ impl Judge {
                         .retry_pause_ms
                         .saturating_mul(1 << (tries - 1).min(6));
                     std::thread::sleep(Duration::from_millis(pause.min(5_000)));
+                    limits.wall = limits.wall.saturating_mul(2);
                 }
             }
         }
@@ -342,6 +354,8 @@ fn ending_verdict(outcome: &Outcome, limits: &Limits) -> Option<(Verdict, Detail
         }
         Ending::OutputLimit => (Verdict::OutputLimit, Detail::None),
         Ending::CpuLimit | Ending::WallLimit => (Verdict::TimeLimit, Detail::None),
+        // The kernel's own CPU limit, whose clock runs a little ahead of the sandbox's.
+        Ending::Signalled(SIGXCPU) => (Verdict::TimeLimit, Detail::Signal(SIGXCPU)),
         // It finished, but after its time was up.
         Ending::Exited(_) | Ending::Signalled(_) if outcome.cpu >= limits.cpu => {
             (Verdict::TimeLimit, Detail::None)

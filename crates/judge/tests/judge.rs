@@ -1,7 +1,7 @@
 //! The judge with an executor that plays programs by script, so that every ending can be had at will.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rlef_judge::{
@@ -17,6 +17,8 @@ struct Fake {
     checks: AtomicUsize,
     /// So many tries end in a fault first.
     faults: AtomicUsize,
+    /// The wall-clock limit of each try.
+    walls: Mutex<Vec<Duration>>,
 }
 
 fn outcome(ending: Ending, stdout: &str, stderr: &str, cpu_ms: u64) -> Outcome {
@@ -40,7 +42,8 @@ impl Fake {
 }
 
 impl Executor for Fake {
-    fn run(&self, source: &str, stdin: &[u8], _: &Limits) -> Result<Outcome, BoxError> {
+    fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        self.walls.lock().unwrap().push(limits.wall);
         self.runs.fetch_add(1, Ordering::SeqCst);
         self.fails()?;
         let stdin = String::from_utf8_lossy(stdin);
@@ -60,6 +63,7 @@ impl Executor for Fake {
                 10,
             ),
             "syntax-error" => outcome(Ending::Exited(1), "", "SyntaxError: invalid syntax\n", 10),
+            "xcpu" => outcome(Ending::Signalled(24), rest, "", 990),
             "signal" => outcome(Ending::Signalled(11), rest, "", 10),
             "cpu" => outcome(Ending::CpuLimit, rest, "", 1000),
             "wall" => outcome(Ending::WallLimit, rest, "", 10),
@@ -135,6 +139,7 @@ fn each_ending_has_its_verdict() {
         ("error MemoryError", MemoryLimit, Detail::ExitStatus(1)),
         ("signal 1", RuntimeError, Detail::Signal(11)),
         ("cpu 1", TimeLimit, Detail::None),
+        ("xcpu 1", TimeLimit, Detail::Signal(24)),
         ("wall 1", TimeLimit, Detail::None),
         // The right answer, but the time was up.
         ("slow-print 1", TimeLimit, Detail::None),
@@ -272,6 +277,18 @@ fn faults_are_retried_then_returned_and_never_remembered() {
         "two faults are made good by two retries"
     );
     assert_eq!(judge.stats().failed_tries, 2);
+    let walls: Vec<u64> = fake
+        .walls
+        .lock()
+        .unwrap()
+        .iter()
+        .map(Duration::as_secs)
+        .collect();
+    assert_eq!(
+        walls,
+        [3, 6, 12, 3, 3],
+        "a retry may take longer, a first try may not"
+    );
     assert_eq!(judge.stats().faults, 0);
 
     let (fake, judge) = judge_with(quick());

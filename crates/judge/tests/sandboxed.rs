@@ -176,3 +176,58 @@ fn many_at_once_get_the_verdicts_of_one_at_a_time() {
         assert_eq!(report.unwrap().all_passed(), n % 2 == 0, "job {n}");
     }
 }
+
+#[test]
+fn every_basics_program_gets_its_expected_verdict() {
+    let set = rlef_problems::ProblemSet::open("basics").unwrap();
+    let problems = set.split("all").unwrap();
+    let programs: Vec<_> = problems
+        .iter()
+        .flat_map(|p| {
+            p.solutions
+                .iter()
+                .chain(&p.wrong_solutions)
+                .map(move |s| (p, s))
+        })
+        .collect();
+    assert!(programs.len() >= 2 * problems.len() && problems.len() >= 40);
+    let all: Vec<Vec<TestCase>> = programs
+        .iter()
+        .map(|(p, _)| [p.public_tests.clone(), p.private_tests.clone()].concat())
+        .collect();
+    let jobs: Vec<_> = programs
+        .iter()
+        .zip(&all)
+        .map(|((problem, s), tests)| Job {
+            problem,
+            code: &s.code,
+            tests,
+            stop: Stop::AtFirstFailure,
+        })
+        .collect();
+    let started = std::time::Instant::now();
+    let reports = judge().judge_many(&jobs, 2);
+    println!(
+        "{} programs in {:?}, {:?}",
+        programs.len(),
+        started.elapsed(),
+        judge().stats()
+    );
+    let mut unexpected = Vec::new();
+    for ((problem, solution), report) in programs.iter().zip(reports) {
+        let report = report.unwrap();
+        let verdict = report.verdict().unwrap();
+        let matches = match solution.expected.as_str() {
+            "NOT_AC" => verdict != Verdict::Accepted,
+            code => verdict.code() == code,
+        };
+        if !matches {
+            let last = report.results.last();
+            unexpected.push(format!(
+                "{} {}: {verdict}, expected {}: {last:?}",
+                problem.id, solution.file, solution.expected
+            ));
+        }
+    }
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
+}
