@@ -20,7 +20,13 @@ pub struct Cache {
 impl Cache {
     /// An empty cache for `rows` dialogs.
     pub fn new(layers: usize, rows: usize, device: &Device) -> Self {
-        Self { layers: vec![None; layers], used: 0, capacity: 0, rows, device: device.clone() }
+        Self {
+            layers: vec![None; layers],
+            used: 0,
+            capacity: 0,
+            rows,
+            device: device.clone(),
+        }
     }
 
     /// Slots in use.
@@ -43,12 +49,17 @@ impl Cache {
         let capacity = need.max(self.capacity + self.capacity / 2);
         let dims = [self.rows, shape.kv_heads, capacity, shape.head_size];
         for layer in &mut self.layers {
-            let mut fresh = (Tensor::zeros(dims, &self.device), Tensor::zeros(dims, &self.device));
+            let mut fresh = (
+                Tensor::zeros(dims, &self.device),
+                Tensor::zeros(dims, &self.device),
+            );
             if let Some((k, v)) = layer.take()
                 && self.used > 0
             {
                 let ranges = [0..dims[0], 0..dims[1], 0..self.used, 0..dims[3]];
-                fresh.0 = fresh.0.slice_assign(ranges.clone(), k.slice(ranges.clone()));
+                fresh.0 = fresh
+                    .0
+                    .slice_assign(ranges.clone(), k.slice(ranges.clone()));
                 fresh.1 = fresh.1.slice_assign(ranges.clone(), v.slice(ranges));
             }
             *layer = Some(fresh);
@@ -68,7 +79,9 @@ impl Cache {
         let [b, kv, t, e] = k_bkte.dims();
         self.reserve(t, shape);
         let v_bkte = v.reshape([b, t, kv, e]).swap_dims(1, 2);
-        let (k, v) = self.layers[layer].take().expect("reserve fills every layer");
+        let (k, v) = self.layers[layer]
+            .take()
+            .expect("reserve fills every layer");
         let new = [0..b, 0..kv, self.used..self.used + t, 0..e];
         let k = k.slice_assign(new.clone(), k_bkte);
         let v = v.slice_assign(new, v_bkte);

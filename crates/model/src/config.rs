@@ -128,12 +128,18 @@ impl LlamaConfig {
     /// Reads `config.json` in `dir` and checks it.
     pub fn load(dir: &Path) -> Result<Self, ModelError> {
         let path = dir.join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| ModelError::io(&path, e))?;
-        let config: Self = serde_json::from_str(&text).map_err(|e| ModelError::Config {
-            path: path.clone(),
-            why: e.to_string(),
-        })?;
-        config.check().map_err(|why| ModelError::Config { path, why })?;
+        let bytes = std::fs::read(&path).map_err(|e| ModelError::io(&path, e))?;
+        Self::parse(&bytes, &path)
+    }
+
+    /// Reads the bytes of a `config.json` and checks it; `path` is only for messages.
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, ModelError> {
+        let fail = |why: String| ModelError::Config {
+            path: path.to_owned(),
+            why,
+        };
+        let config: Self = serde_json::from_slice(bytes).map_err(|e| fail(e.to_string()))?;
+        config.check().map_err(fail)?;
         Ok(config)
     }
 
@@ -144,7 +150,8 @@ impl LlamaConfig {
 
     /// Width of a head.
     pub fn head_size(&self) -> usize {
-        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
+        self.head_dim
+            .unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
     }
 
     /// The tokens that end an answer.
@@ -161,13 +168,18 @@ impl LlamaConfig {
         let (d, f, hd) = (self.hidden_size, self.intermediate_size, self.head_size());
         let attention = d * hd * (2 * self.num_attention_heads + 2 * self.kv_heads());
         let block = attention + 3 * d * f + 2 * d;
-        let head = if self.tie_word_embeddings { 0 } else { self.vocab_size * d };
+        let head = if self.tie_word_embeddings {
+            0
+        } else {
+            self.vocab_size * d
+        };
         self.vocab_size * d + self.num_hidden_layers * block + d + head
     }
 
     /// Says what is wrong with the configuration, if anything.
     pub fn check(&self) -> Result<(), String> {
-        if !self.architectures.iter().any(|a| a == "LlamaForCausalLM") || self.model_type != "llama" {
+        if !self.architectures.iter().any(|a| a == "LlamaForCausalLM") || self.model_type != "llama"
+        {
             return Err(format!(
                 "architecture {:?} (model_type {:?}) is not supported; use a LlamaForCausalLM model",
                 self.architectures, self.model_type
@@ -194,10 +206,16 @@ impl LlamaConfig {
             ));
         }
         if !self.head_size().is_multiple_of(2) {
-            return Err(format!("head_dim ({}) must be even for rotary positions", self.head_size()));
+            return Err(format!(
+                "head_dim ({}) must be even for rotary positions",
+                self.head_size()
+            ));
         }
         if self.hidden_act != "silu" {
-            return Err(format!("hidden_act {:?} is not supported, only \"silu\"", self.hidden_act));
+            return Err(format!(
+                "hidden_act {:?} is not supported, only \"silu\"",
+                self.hidden_act
+            ));
         }
         if self.attention_bias || self.mlp_bias {
             return Err("attention_bias and mlp_bias are not supported".into());
@@ -206,7 +224,10 @@ impl LlamaConfig {
             && s.rope_type != "llama3"
             && s.rope_type != "default"
         {
-            return Err(format!("rope_scaling type {:?} is not supported, only \"llama3\"", s.rope_type));
+            return Err(format!(
+                "rope_scaling type {:?} is not supported, only \"llama3\"",
+                s.rope_type
+            ));
         }
         Ok(())
     }
@@ -237,8 +258,8 @@ impl RopeScaling {
         } else if wavelength > original / self.low_freq_factor {
             f / self.factor
         } else {
-            let smooth =
-                (original / wavelength - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor);
+            let smooth = (original / wavelength - self.low_freq_factor)
+                / (self.high_freq_factor - self.low_freq_factor);
             (1.0 - smooth) * f / self.factor + smooth * f
         }
     }

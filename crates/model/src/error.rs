@@ -44,14 +44,14 @@ pub enum ModelError {
     #[error("chat template: {0}")]
     Template(String),
     /// The dialog cannot be extended without rewriting tokens that are already there.
-    #[error("the chat template rewrites earlier turns (at byte {at}): {found:?} where {expected:?} was recorded")]
+    #[error(
+        "the chat template {why} of turn {turn}; tokens that were recorded are never rewritten"
+    )]
     Rewritten {
-        /// First byte that differs.
-        at: usize,
-        /// What the record holds there.
-        expected: String,
-        /// What the template now produces.
-        found: String,
+        /// The turn, from 0.
+        turn: usize,
+        /// What the template does.
+        why: &'static str,
     },
     /// A device that is not there.
     #[error("device {device}: {why}")]
@@ -69,6 +69,9 @@ pub enum ModelError {
 impl ModelError {
     /// An [`ModelError::Io`] about `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

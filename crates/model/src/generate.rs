@@ -53,18 +53,39 @@ impl<'m> Generator<'m> {
     pub fn new(model: &'m Llama, frame: &'m Frame, rows: usize) -> Self {
         let device = model.embed_tokens.val().device();
         let cache = Cache::new(model.layers.len(), rows, &device);
-        let rows = (0..rows).map(|_| Row { len: 0, slots: vec![], pending: None }).collect();
-        Self { model, frame, device, cache, rows }
+        let rows = (0..rows)
+            .map(|_| Row {
+                len: 0,
+                slots: vec![],
+                pending: None,
+            })
+            .collect();
+        Self {
+            model,
+            frame,
+            device,
+            cache,
+            rows,
+        }
     }
 
     /// Appends each row's tokens and samples each row's answer until a token of `stop` or the length limit.
     ///
     /// # Errors
     /// A row that would outgrow the model's positions, an empty append, or numbers that are not finite.
-    pub fn turn(&mut self, asks: Vec<Ask>, sampling: &Sampling, stop: &[u32]) -> Result<Vec<Sampled>, ModelError> {
+    pub fn turn(
+        &mut self,
+        asks: Vec<Ask>,
+        sampling: &Sampling,
+        stop: &[u32],
+    ) -> Result<Vec<Sampled>, ModelError> {
         let b = self.rows.len();
         if asks.len() != b {
-            return Err(ModelError::Compute(format!("{} rows but {} asks", b, asks.len())));
+            return Err(ModelError::Compute(format!(
+                "{} rows but {} asks",
+                b,
+                asks.len()
+            )));
         }
         if b == 0 {
             return Ok(vec![]);
@@ -75,7 +96,9 @@ impl<'m> Generator<'m> {
             if ask.append.is_empty() || need > limit {
                 return Err(ModelError::Compute(format!(
                     "a dialog of {} tokens plus {} new ones plus an answer of up to {} does not fit the model's {limit} positions",
-                    row.len, ask.append.len(), sampling.max_new_tokens
+                    row.len,
+                    ask.append.len(),
+                    sampling.max_new_tokens
                 )));
             }
         }
@@ -83,12 +106,26 @@ impl<'m> Generator<'m> {
             .rows
             .iter_mut()
             .zip(&asks)
-            .map(|(row, ask)| row.pending.take().into_iter().chain(ask.append.iter().copied()).collect())
+            .map(|(row, ask)| {
+                row.pending
+                    .take()
+                    .into_iter()
+                    .chain(ask.append.iter().copied())
+                    .collect()
+            })
             .collect();
         let longest = chunks.iter().map(Vec::len).max().unwrap_or(0);
-        self.cache.reserve(longest + sampling.max_new_tokens, self.frame.shape);
+        self.cache
+            .reserve(longest + sampling.max_new_tokens, self.frame.shape);
         let mut rngs: Vec<ChaCha8Rng> = asks.into_iter().map(|a| a.rng).collect();
-        let mut out = vec![Sampled { tokens: vec![], logprobs: vec![], finished: false }; b];
+        let mut out = vec![
+            Sampled {
+                tokens: vec![],
+                logprobs: vec![],
+                finished: false
+            };
+            b
+        ];
         let mut logits = self.step(&chunks)?;
         loop {
             let vocab = logits.len() / b;
@@ -99,7 +136,9 @@ impl<'m> Generator<'m> {
                 }
                 let row = &logits[i * vocab..(i + 1) * vocab];
                 if !row.iter().all(|x| x.is_finite()) {
-                    return Err(ModelError::Compute("a logit is not finite; the weights are damaged".into()));
+                    return Err(ModelError::Compute(
+                        "a logit is not finite; the weights are damaged".into(),
+                    ));
                 }
                 let (token, logprob) = sample(row, sampling, &mut rngs[i]);
                 out[i].tokens.push(token);
@@ -126,8 +165,14 @@ impl<'m> Generator<'m> {
     /// Keeps the given rows, in the given order.
     pub fn keep(&mut self, rows: &[usize]) {
         self.cache.keep(rows);
-        let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows).into_iter().map(Some).collect();
-        self.rows = rows.iter().filter_map(|&r| old.get_mut(r).and_then(Option::take)).collect();
+        let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows)
+            .into_iter()
+            .map(Some)
+            .collect();
+        self.rows = rows
+            .iter()
+            .filter_map(|&r| old.get_mut(r).and_then(Option::take))
+            .collect();
     }
 
     /// Rows.
@@ -168,7 +213,9 @@ impl<'m> Generator<'m> {
         }
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(tokens, [b, t]), &self.device);
         let bias = Tensor::<4>::from_data(TensorData::new(bias, [b, 1, t, s]), &self.device);
-        let hidden = self.model.extend(tokens, &positions, bias, &mut self.cache, self.frame);
+        let hidden = self
+            .model
+            .extend(tokens, &positions, bias, &mut self.cache, self.frame);
         let [_, _, d] = hidden.dims();
         let last = hidden.slice([0..b, t - 1..t, 0..d]).reshape([b, d]);
         values(self.model.logits(last))

@@ -1,10 +1,12 @@
 //! The Llama family on burn: configuration, weights, tokeniser, sampling, value head.
 #![recursion_limit = "256"]
 
+pub mod bpe;
 mod cache;
 mod config;
 pub mod device;
 mod error;
+pub mod folder;
 mod generate;
 mod llama;
 pub mod ops;
@@ -16,6 +18,7 @@ pub mod weights;
 pub use cache::Cache;
 pub use config::{LlamaConfig, RopeScaling, TokenIds};
 pub use error::ModelError;
+pub use folder::ModelFolder;
 pub use generate::{Ask, Generator, Sampled};
 pub use llama::{Block, Frame, Llama};
 pub use sample::{Sampling, sample};

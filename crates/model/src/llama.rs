@@ -69,8 +69,16 @@ impl Frame {
             kv_heads: config.kv_heads(),
             head_size: config.head_size(),
         };
-        let rope = Rope::new(&config.rope_frequencies(), config.max_position_embeddings, device);
-        Self { config: config.clone(), shape, rope }
+        let rope = Rope::new(
+            &config.rope_frequencies(),
+            config.max_position_embeddings,
+            device,
+        );
+        Self {
+            config: config.clone(),
+            shape,
+            rope,
+        }
     }
 }
 
@@ -80,10 +88,19 @@ impl Llama {
     pub fn random(config: &LlamaConfig, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut matrix = |rows: usize, cols: usize, std: f64| {
-            let values: Vec<f32> = (0..rows * cols).map(|_| (normal(&mut rng) * std) as f32).collect();
-            Param::from_tensor(Tensor::<2>::from_data(TensorData::new(values, [rows, cols]), device))
+            let values: Vec<f32> = (0..rows * cols)
+                .map(|_| (normal(&mut rng) * std) as f32)
+                .collect();
+            Param::from_tensor(Tensor::<2>::from_data(
+                TensorData::new(values, [rows, cols]),
+                device,
+            ))
         };
-        let (d, f, e) = (config.hidden_size, config.intermediate_size, config.head_size());
+        let (d, f, e) = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.head_size(),
+        );
         let (qe, ke) = (config.num_attention_heads * e, config.kv_heads() * e);
         let std = config.initializer_range;
         let std_out = std / (2.0 * config.num_hidden_layers as f64).sqrt();
@@ -103,7 +120,12 @@ impl Llama {
             })
             .collect();
         let lm_head = (!config.tie_word_embeddings).then(|| matrix(d, config.vocab_size, std));
-        Self { embed_tokens, layers, norm: ones(), lm_head }
+        Self {
+            embed_tokens,
+            layers,
+            norm: ones(),
+            lm_head,
+        }
     }
 
     /// The stream after the final norm, `[b, t, d]`, for whole sequences that start at position 0.
@@ -153,7 +175,9 @@ impl Llama {
         let [b, t] = tokens_bt.dims();
         let table = self.embed_tokens.val();
         let d = table.dims()[1];
-        table.select(0, tokens_bt.reshape([b * t])).reshape([b, t, d])
+        table
+            .select(0, tokens_bt.reshape([b * t]))
+            .reshape([b, t, d])
     }
 }
 
@@ -186,7 +210,8 @@ impl Block {
         let q = ops::linear(h_btd.clone(), self.q_proj.val());
         let k = ops::linear(h_btd.clone(), self.k_proj.val());
         let v = ops::linear(h_btd, self.v_proj.val());
-        let (k_bkse, v_bkse) = cache.append(layer, rope.rotate(k, frame.shape.head_size), v, frame.shape);
+        let (k_bkse, v_bkse) =
+            cache.append(layer, rope.rotate(k, frame.shape.head_size), v, frame.shape);
         let q_bhte = rope.rotate(q, frame.shape.head_size);
         let a_btd = ops::attend(q_bhte, k_bkse, v_bkse, bias_b1ts, frame.shape);
         let x_btd = x_btd + ops::linear(a_btd, self.o_proj.val());

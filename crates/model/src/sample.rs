@@ -24,10 +24,16 @@ impl Sampling {
     /// Says which number is out of range, if any.
     pub fn check(&self) -> Result<(), String> {
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
-            return Err(format!("temperature must be 0 or more, not {}", self.temperature));
+            return Err(format!(
+                "temperature must be 0 or more, not {}",
+                self.temperature
+            ));
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return Err(format!("top_p must be over 0 and at most 1, not {}", self.top_p));
+            return Err(format!(
+                "top_p must be over 0 and at most 1, not {}",
+                self.top_p
+            ));
         }
         if self.max_new_tokens == 0 {
             return Err("max_new_tokens must be at least 1".into());
@@ -43,9 +49,16 @@ impl Sampling {
 pub fn sample(logits: &[f32], s: &Sampling, rng: &mut impl Rng) -> (u32, f32) {
     // One draw a token also where it is not needed, so that turning a cut on shifts no later draw.
     let draw: f64 = rng.random();
-    let inverse = if s.temperature > 0.0 { 1.0 / s.temperature } else { 1.0 };
+    let inverse = if s.temperature > 0.0 {
+        1.0 / s.temperature
+    } else {
+        1.0
+    };
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f64> = logits.iter().map(|&x| f64::from((x - max) * inverse).exp()).collect();
+    let weights: Vec<f64> = logits
+        .iter()
+        .map(|&x| f64::from((x - max) * inverse).exp())
+        .collect();
     let total: f64 = weights.iter().sum();
     let token = if s.temperature == 0.0 {
         argmax(logits)
@@ -99,7 +112,12 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    const PLAIN: Sampling = Sampling { temperature: 1.0, top_p: 1.0, top_k: 0, max_new_tokens: 1 };
+    const PLAIN: Sampling = Sampling {
+        temperature: 1.0,
+        top_p: 1.0,
+        top_k: 0,
+        max_new_tokens: 1,
+    };
 
     fn frequencies(logits: &[f32], s: &Sampling) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -119,7 +137,13 @@ mod tests {
             assert!((got - want).abs() < 0.015, "{f:?}");
         }
         // Temperature 0.5 squares the weights: 1, 4, 25 over 30.
-        let f = frequencies(&logits, &Sampling { temperature: 0.5, ..PLAIN });
+        let f = frequencies(
+            &logits,
+            &Sampling {
+                temperature: 0.5,
+                ..PLAIN
+            },
+        );
         for (got, want) in f.iter().zip([1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]) {
             assert!((got - want).abs() < 0.015, "{f:?}");
         }
@@ -132,8 +156,26 @@ mod tests {
         assert_eq!(f[0], 0.0);
         assert!((f[1] - 2.0 / 7.0).abs() < 0.015);
         // 5/8 alone reaches 0.6; 0.7 needs two.
-        assert_eq!(frequencies(&logits, &Sampling { top_p: 0.6, ..PLAIN })[2], 1.0);
-        assert_eq!(frequencies(&logits, &Sampling { top_p: 0.7, ..PLAIN })[0], 0.0);
+        assert_eq!(
+            frequencies(
+                &logits,
+                &Sampling {
+                    top_p: 0.6,
+                    ..PLAIN
+                }
+            )[2],
+            1.0
+        );
+        assert_eq!(
+            frequencies(
+                &logits,
+                &Sampling {
+                    top_p: 0.7,
+                    ..PLAIN
+                }
+            )[0],
+            0.0
+        );
     }
 
     #[test]
@@ -143,7 +185,14 @@ mod tests {
         let (token, lp) = sample(&logits, &Sampling { top_k: 1, ..PLAIN }, &mut rng);
         assert_eq!(token, 2);
         assert!((lp - (5.0f32 / 8.0).ln()).abs() < 1e-6);
-        let (token, lp) = sample(&logits, &Sampling { temperature: 0.0, ..PLAIN }, &mut rng);
+        let (token, lp) = sample(
+            &logits,
+            &Sampling {
+                temperature: 0.0,
+                ..PLAIN
+            },
+            &mut rng,
+        );
         assert_eq!(token, 2);
         assert!((lp - (5.0f32 / 8.0).ln()).abs() < 1e-6);
     }

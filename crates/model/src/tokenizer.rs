@@ -35,18 +35,32 @@ impl ChatTokenizer {
     /// end token is added to them.
     pub fn load(dir: &Path, eos_ids: &[u32]) -> Result<Self, ModelError> {
         let path = dir.join("tokenizer.json");
-        let fail = |why: String| ModelError::Tokenizer { path: path.clone(), why };
+        let fail = |why: String| ModelError::Tokenizer {
+            path: path.clone(),
+            why,
+        };
         let bytes = std::fs::read(&path).map_err(|e| ModelError::io(&path, e))?;
         let tokenizer = Tokenizer::from_bytes(&bytes).map_err(|e| fail(e.to_string()))?;
         let config_path = dir.join("tokenizer_config.json");
-        let text = std::fs::read_to_string(&config_path).map_err(|e| ModelError::io(&config_path, e))?;
-        let config: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|e| ModelError::Config { path: config_path.clone(), why: e.to_string() })?;
-        Self::new(tokenizer, &config, eos_ids).map_err(|why| ModelError::Config { path: config_path, why })
+        let text =
+            std::fs::read_to_string(&config_path).map_err(|e| ModelError::io(&config_path, e))?;
+        let config: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| ModelError::Config {
+                path: config_path.clone(),
+                why: e.to_string(),
+            })?;
+        Self::new(tokenizer, &config, eos_ids).map_err(|why| ModelError::Config {
+            path: config_path,
+            why,
+        })
     }
 
     /// From the parts of a model folder.
-    pub fn new(tokenizer: Tokenizer, config: &serde_json::Value, eos_ids: &[u32]) -> Result<Self, String> {
+    pub fn new(
+        tokenizer: Tokenizer,
+        config: &serde_json::Value,
+        eos_ids: &[u32],
+    ) -> Result<Self, String> {
         let special = |key: &str| match &config[key] {
             serde_json::Value::String(s) => s.clone(),
             other => other["content"].as_str().unwrap_or_default().to_owned(),
@@ -72,7 +86,13 @@ impl ChatTokenizer {
         if eos_ids.is_empty() {
             return Err("no token ends an answer: eos_token is missing".into());
         }
-        Ok(Self { tokenizer, template, bos, eos, eos_ids })
+        Ok(Self {
+            tokenizer,
+            template,
+            bos,
+            eos,
+            eos_ids,
+        })
     }
 
     /// The tokens that end an answer.
@@ -87,18 +107,25 @@ impl ChatTokenizer {
 
     /// Tokens of `text`, in which special tokens written out are taken as such; nothing is added around it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(|e| ModelError::Template(e.to_string()))?;
+        let encoding = self
+            .tokenizer
+            .encode_fast(text, false)
+            .map_err(|e| ModelError::Template(e.to_string()))?;
         Ok(encoding.get_ids().to_vec())
     }
 
     /// Text of `tokens`; special tokens are left out.
     pub fn decode(&self, tokens: &[u32]) -> Result<String, ModelError> {
-        self.tokenizer.decode(tokens, true).map_err(|e| ModelError::Template(e.to_string()))
+        self.tokenizer
+            .decode(tokens, true)
+            .map_err(|e| ModelError::Template(e.to_string()))
     }
 
     /// Text of one token, special or not, for people.
     pub fn piece(&self, token: u32) -> String {
-        self.tokenizer.decode(&[token], false).unwrap_or_else(|_| format!("<{token}>"))
+        self.tokenizer
+            .decode(&[token], false)
+            .unwrap_or_else(|_| format!("<{token}>"))
     }
 
     /// Renders the template, ready for the assistant to answer when `generate`.
@@ -107,11 +134,20 @@ impl ChatTokenizer {
         env.set_trim_blocks(true);
         env.set_lstrip_blocks(true);
         env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        env.add_function("raise_exception", |why: String| -> Result<String, minijinja::Error> {
-            Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, why))
-        });
-        env.add_template("chat", &self.template).map_err(|e| ModelError::Template(format!("{e:#}")))?;
-        let template = env.get_template("chat").map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        env.add_function(
+            "raise_exception",
+            |why: String| -> Result<String, minijinja::Error> {
+                Err(minijinja::Error::new(
+                    minijinja::ErrorKind::InvalidOperation,
+                    why,
+                ))
+            },
+        );
+        env.add_template("chat", &self.template)
+            .map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        let template = env
+            .get_template("chat")
+            .map_err(|e| ModelError::Template(format!("{e:#}")))?;
         template
             .render(context! {
                 messages => messages,
@@ -122,25 +158,49 @@ impl ChatTokenizer {
             .map_err(|e| ModelError::Template(format!("{e:#}")))
     }
 
-    /// The tokens that open the next turn: everything the template puts after `recorded`, the text of the dialog
-    /// so far (empty at first). Returns them with the whole text.
+    /// The text of a dialog around its answers, ready for the next answer: the piece before the first answer, the
+    /// pieces between answers, the piece after the last one (n + 1 pieces for n answers).
     ///
-    /// When the last answer ended with an end token, its text is part of `recorded`.
+    /// Found by rendering the dialog with a placeholder for each answer, so that a template that trims answers does
+    /// not disturb the record.
     ///
     /// # Errors
-    /// [`ModelError::Rewritten`] when the rendered dialog does not begin with `recorded`.
-    pub fn extend(&self, recorded: &str, messages: &[ChatMessage]) -> Result<(Vec<u32>, String), ModelError> {
-        let whole = self.render(messages, true)?;
-        match whole.strip_prefix(recorded) {
-            Some(new) => Ok((self.encode(new)?, whole)),
-            None => {
-                let mut at = whole.bytes().zip(recorded.bytes()).take_while(|(a, b)| a == b).count();
-                while !(whole.is_char_boundary(at) && recorded.is_char_boundary(at)) {
-                    at -= 1;
+    /// A template that cannot be rendered, or that drops or repeats an earlier answer.
+    pub fn segments(&self, messages: &[ChatMessage]) -> Result<Vec<String>, ModelError> {
+        let mut answers = 0;
+        let marked: Vec<ChatMessage> = messages
+            .iter()
+            .map(|m| {
+                if m.role != "assistant" {
+                    return m.clone();
                 }
-                let cut = |s: &str| s[at..].chars().take(40).collect();
-                Err(ModelError::Rewritten { at, expected: cut(recorded), found: cut(&whole) })
-            }
+                answers += 1;
+                ChatMessage {
+                    role: m.role.clone(),
+                    content: placeholder(answers - 1),
+                }
+            })
+            .collect();
+        let whole = self.render(&marked, true)?;
+        let mut rest = whole.as_str();
+        let mut pieces = Vec::new();
+        for i in 0..answers {
+            let (piece, after) = rest
+                .split_once(&placeholder(i))
+                .ok_or(ModelError::Rewritten {
+                    turn: i,
+                    why: "drops an answer",
+                })?;
+            pieces.push(piece.to_owned());
+            rest = after;
         }
+        pieces.push(rest.to_owned());
+        Ok(pieces)
     }
+}
+
+/// Stands for answer `i` while a template is rendered. U+2063 (invisible separator) is no white space, so no
+/// template trims it, and no prompt contains this text by chance.
+fn placeholder(i: usize) -> String {
+    format!("\u{2063}rlef-answer-{i}\u{2063}")
 }

@@ -48,8 +48,14 @@ impl ValueHead {
     pub fn to_named(&self) -> Result<Named, ModelError> {
         let d = self.weight.val().dims()[0];
         Ok([
-            ("value_head.weight".to_owned(), (vec![1, d], weights::values(self.weight.val())?)),
-            ("value_head.bias".to_owned(), (vec![1], weights::values(self.bias.val())?)),
+            (
+                "value_head.weight".to_owned(),
+                (vec![1, d], weights::values(self.weight.val())?),
+            ),
+            (
+                "value_head.bias".to_owned(),
+                (vec![1], weights::values(self.bias.val())?),
+            ),
         ]
         .into())
     }
@@ -57,11 +63,14 @@ impl ValueHead {
     /// Takes `value_head.*` out of `named`.
     pub fn from_named(named: &mut Named, path: &Path, device: &Device) -> Result<Self, ModelError> {
         let mut take = |name: &str| {
-            named.remove(name).map(|(_, v)| v).ok_or_else(|| ModelError::Weights {
-                path: path.to_owned(),
-                tensor: name.into(),
-                why: "missing".into(),
-            })
+            named
+                .remove(name)
+                .map(|(_, v)| v)
+                .ok_or_else(|| ModelError::Weights {
+                    path: path.to_owned(),
+                    tensor: name.into(),
+                    why: "missing".into(),
+                })
         };
         let (w, b) = (take("value_head.weight")?, take("value_head.bias")?);
         let d = w.len();
@@ -83,9 +92,15 @@ pub struct ValueModel {
 
 impl ValueModel {
     /// Values `[n]` at flat positions `index_n` (row · t + position) of `tokens_bt`.
-    pub fn forward(&self, tokens_bt: Tensor<2, Int>, index_n: Tensor<1, Int>, frame: &Frame) -> Tensor<1> {
+    pub fn forward(
+        &self,
+        tokens_bt: Tensor<2, Int>,
+        index_n: Tensor<1, Int>,
+        frame: &Frame,
+    ) -> Tensor<1> {
         let hidden = self.trunk.hidden(tokens_bt, frame);
         let [b, t, d] = hidden.dims();
-        self.head.forward(hidden.reshape([b * t, d]).select(0, index_n))
+        self.head
+            .forward(hidden.reshape([b * t, d]).select(0, index_n))
     }
 }

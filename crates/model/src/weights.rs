@@ -29,15 +29,20 @@ pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let Index { weight_map } = serde_json::from_str(&text)
-        .map_err(|e| ModelError::Config { path: index.clone(), why: e.to_string() })?;
+    let Index { weight_map } = serde_json::from_str(&text).map_err(|e| ModelError::Config {
+        path: index.clone(),
+        why: e.to_string(),
+    })?;
     let mut files: Vec<&String> = weight_map.values().collect();
     files.sort();
     files.dedup();
     let mut all = Named::new();
     for file in files {
         if Path::new(file).components().count() != 1 {
-            return Err(ModelError::Config { path: index, why: format!("shard {file:?} is not a file name") });
+            return Err(ModelError::Config {
+                path: index,
+                why: format!("shard {file:?} is not a file name"),
+            });
         }
         all.extend(read_file(&dir.join(file))?);
     }
@@ -56,8 +61,17 @@ pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
 /// Reads every tensor of one safetensors file.
 pub fn read_file(path: &Path) -> Result<Named, ModelError> {
     let bytes = std::fs::read(path).map_err(|e| ModelError::io(path, e))?;
-    let fail = |tensor: &str, why: String| ModelError::Weights { path: path.to_owned(), tensor: tensor.into(), why };
-    let file = SafeTensors::deserialize(&bytes).map_err(|e| fail("(header)", e.to_string()))?;
+    parse(&bytes, path)
+}
+
+/// Reads every tensor in the bytes of a safetensors file; `path` is only for messages.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<Named, ModelError> {
+    let fail = |tensor: &str, why: String| ModelError::Weights {
+        path: path.to_owned(),
+        tensor: tensor.into(),
+        why,
+    };
+    let file = SafeTensors::deserialize(bytes).map_err(|e| fail("(header)", e.to_string()))?;
     let mut all = Named::new();
     for (name, view) in file.tensors() {
         let values = to_f32(&view).map_err(|why| fail(&name, why))?;
@@ -69,12 +83,23 @@ pub fn read_file(path: &Path) -> Result<Named, ModelError> {
 fn to_f32(view: &TensorView) -> Result<Vec<f32>, String> {
     let data = view.data();
     Ok(match view.dtype() {
-        Dtype::F32 => data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
-        Dtype::BF16 => {
-            data.chunks_exact(2).map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16)).collect()
+        Dtype::F32 => data
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect(),
+        Dtype::BF16 => data
+            .chunks_exact(2)
+            .map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16))
+            .collect(),
+        Dtype::F16 => data
+            .chunks_exact(2)
+            .map(|b| half_to_f32(u16::from_le_bytes([b[0], b[1]])))
+            .collect(),
+        other => {
+            return Err(format!(
+                "number format {other:?} is not supported, only F32, F16 and BF16"
+            ));
         }
-        Dtype::F16 => data.chunks_exact(2).map(|b| half_to_f32(u16::from_le_bytes([b[0], b[1]]))).collect(),
-        other => return Err(format!("number format {other:?} is not supported, only F32, F16 and BF16")),
     })
 }
 
@@ -93,16 +118,30 @@ fn half_to_f32(bits: u16) -> f32 {
 pub fn write_file(path: &Path, tensors: &Named) -> Result<(), ModelError> {
     let bytes: Vec<(&String, &Vec<usize>, Vec<u8>)> = tensors
         .iter()
-        .map(|(name, (shape, values))| (name, shape, values.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .map(|(name, (shape, values))| {
+            (
+                name,
+                shape,
+                values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            )
+        })
         .collect();
-    let fail = |tensor: &str, why: String| ModelError::Weights { path: path.to_owned(), tensor: tensor.into(), why };
+    let fail = |tensor: &str, why: String| ModelError::Weights {
+        path: path.to_owned(),
+        tensor: tensor.into(),
+        why,
+    };
     let mut views = Vec::new();
     for (name, shape, data) in &bytes {
-        let view =
-            TensorView::new(Dtype::F32, (*shape).clone(), data).map_err(|e| fail(name, e.to_string()))?;
+        let view = TensorView::new(Dtype::F32, (*shape).clone(), data)
+            .map_err(|e| fail(name, e.to_string()))?;
         views.push((*name, view));
     }
-    let metadata = Some([("format".to_owned(), "pt".to_owned())].into_iter().collect());
+    let metadata = Some(
+        [("format".to_owned(), "pt".to_owned())]
+            .into_iter()
+            .collect(),
+    );
     let file = safetensors::serialize(views, metadata).map_err(|e| fail("(all)", e.to_string()))?;
     let partial = path.with_extension("partial");
     std::fs::write(&partial, file).map_err(|e| ModelError::io(&partial, e))?;
@@ -118,29 +157,57 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let fail = |why: String| ModelError::Weights { path: self.path.to_owned(), tensor: name.into(), why };
-        let (found, values) = self.named.remove(name).ok_or_else(|| fail("missing".into()))?;
+        let fail = |why: String| ModelError::Weights {
+            path: self.path.to_owned(),
+            tensor: name.into(),
+            why,
+        };
+        let (found, values) = self
+            .named
+            .remove(name)
+            .ok_or_else(|| fail("missing".into()))?;
         if found != shape {
-            return Err(fail(format!("has shape {found:?}, the configuration asks for {shape:?}")));
+            return Err(fail(format!(
+                "has shape {found:?}, the configuration asks for {shape:?}"
+            )));
         }
         Ok(values)
     }
 
     fn vector(&mut self, name: &str, n: usize) -> Result<Param<Tensor<1>>, ModelError> {
         let values = self.take(name, &[n])?;
-        Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), self.device)))
+        Ok(Param::from_tensor(Tensor::from_data(
+            TensorData::new(values, [n]),
+            self.device,
+        )))
     }
 
     /// A table that is stored as it is used, `[rows, cols]`.
-    fn table(&mut self, name: &str, rows: usize, cols: usize) -> Result<Param<Tensor<2>>, ModelError> {
+    fn table(
+        &mut self,
+        name: &str,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Param<Tensor<2>>, ModelError> {
         let values = self.take(name, &[rows, cols])?;
-        Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, [rows, cols]), self.device)))
+        Ok(Param::from_tensor(Tensor::from_data(
+            TensorData::new(values, [rows, cols]),
+            self.device,
+        )))
     }
 
     /// A linear layer: `[out, in]` in the file, `[in, out]` here.
-    fn linear(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Param<Tensor<2>>, ModelError> {
+    fn linear(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Param<Tensor<2>>, ModelError> {
         let values = transpose(&self.take(name, &[outputs, inputs])?, outputs, inputs);
-        Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, [inputs, outputs]), self.device)))
+        Ok(Param::from_tensor(Tensor::from_data(
+            TensorData::new(values, [inputs, outputs]),
+            self.device,
+        )))
     }
 }
 
@@ -157,9 +224,22 @@ fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 
 impl Llama {
     /// Builds the network from Hugging Face tensors; `path` is only for messages.
-    pub fn from_named(named: Named, config: &LlamaConfig, path: &Path, device: &Device) -> Result<Self, ModelError> {
-        let mut t = Taker { named, path, device };
-        let (d, f, e) = (config.hidden_size, config.intermediate_size, config.head_size());
+    pub fn from_named(
+        named: Named,
+        config: &LlamaConfig,
+        path: &Path,
+        device: &Device,
+    ) -> Result<Self, ModelError> {
+        let mut t = Taker {
+            named,
+            path,
+            device,
+        };
+        let (d, f, e) = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.head_size(),
+        );
         let (qe, ke) = (config.num_attention_heads * e, config.kv_heads() * e);
         let embed_tokens = t.table("model.embed_tokens.weight", config.vocab_size, d)?;
         let mut layers = Vec::new();
@@ -171,7 +251,8 @@ impl Llama {
                 k_proj: t.linear(&format!("{p}.self_attn.k_proj.weight"), d, ke)?,
                 v_proj: t.linear(&format!("{p}.self_attn.v_proj.weight"), d, ke)?,
                 o_proj: t.linear(&format!("{p}.self_attn.o_proj.weight"), qe, d)?,
-                post_attention_layernorm: t.vector(&format!("{p}.post_attention_layernorm.weight"), d)?,
+                post_attention_layernorm: t
+                    .vector(&format!("{p}.post_attention_layernorm.weight"), d)?,
                 gate_proj: t.linear(&format!("{p}.mlp.gate_proj.weight"), d, f)?,
                 up_proj: t.linear(&format!("{p}.mlp.up_proj.weight"), d, f)?,
                 down_proj: t.linear(&format!("{p}.mlp.down_proj.weight"), f, d)?,
@@ -186,7 +267,8 @@ impl Llama {
             Some(t.linear("lm_head.weight", d, config.vocab_size)?)
         };
         // Buffers that old exports contain; they are computed here.
-        t.named.retain(|name, _| !name.ends_with("rotary_emb.inv_freq"));
+        t.named
+            .retain(|name, _| !name.ends_with("rotary_emb.inv_freq"));
         if let Some(name) = t.named.keys().next() {
             return Err(ModelError::Weights {
                 path: path.to_owned(),
@@ -194,7 +276,12 @@ impl Llama {
                 why: "is not part of this architecture; the model is of another kind than its config.json says".into(),
             });
         }
-        Ok(Self { embed_tokens, layers, norm, lm_head })
+        Ok(Self {
+            embed_tokens,
+            layers,
+            norm,
+            lm_head,
+        })
     }
 
     /// The tensors under their Hugging Face names and shapes.
@@ -211,15 +298,24 @@ impl Llama {
         let vector = |t: &Param<Tensor<1>>| -> Result<(Vec<usize>, Vec<f32>), ModelError> {
             Ok((t.val().dims().to_vec(), values(t.val())?))
         };
-        out.insert("model.embed_tokens.weight".into(), table(self.embed_tokens.val())?);
+        out.insert(
+            "model.embed_tokens.weight".into(),
+            table(self.embed_tokens.val())?,
+        );
         for (i, b) in self.layers.iter().enumerate() {
             let p = format!("model.layers.{i}");
-            out.insert(format!("{p}.input_layernorm.weight"), vector(&b.input_layernorm)?);
+            out.insert(
+                format!("{p}.input_layernorm.weight"),
+                vector(&b.input_layernorm)?,
+            );
             out.insert(format!("{p}.self_attn.q_proj.weight"), linear(&b.q_proj)?);
             out.insert(format!("{p}.self_attn.k_proj.weight"), linear(&b.k_proj)?);
             out.insert(format!("{p}.self_attn.v_proj.weight"), linear(&b.v_proj)?);
             out.insert(format!("{p}.self_attn.o_proj.weight"), linear(&b.o_proj)?);
-            out.insert(format!("{p}.post_attention_layernorm.weight"), vector(&b.post_attention_layernorm)?);
+            out.insert(
+                format!("{p}.post_attention_layernorm.weight"),
+                vector(&b.post_attention_layernorm)?,
+            );
             out.insert(format!("{p}.mlp.gate_proj.weight"), linear(&b.gate_proj)?);
             out.insert(format!("{p}.mlp.up_proj.weight"), linear(&b.up_proj)?);
             out.insert(format!("{p}.mlp.down_proj.weight"), linear(&b.down_proj)?);
@@ -235,5 +331,7 @@ impl Llama {
 /// A tensor's numbers on the host.
 pub fn values<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, ModelError> {
     let data = tensor.into_data();
-    data.convert::<f32>().into_vec::<f32>().map_err(|e| ModelError::Compute(format!("{e:?}")))
+    data.convert::<f32>()
+        .into_vec::<f32>()
+        .map_err(|e| ModelError::Compute(format!("{e:?}")))
 }

@@ -1,1 +1,19 @@
-//! Rollouts, advantages, objectives, the trainer, checkpoints, metrics and supervised fine-tuning.
+//! Rollouts, advantages, objectives, the trainer, metrics and supervised fine-tuning.
+#![recursion_limit = "256"]
+
+pub mod advantage;
+pub mod batch;
+mod config;
+mod learner;
+pub mod ppo;
+mod score;
+mod sft;
+mod trainer;
+
+pub use config::{
+    ConfigError, EvalSettings, Optimiser, PpoConfig, RolloutConfig, TrainConfig, ValueKind,
+};
+pub use learner::{ActorCritic, Evaluated, Learner, LossSettings, UpdateStats};
+pub use score::{Score, score};
+pub use sft::{LossOn, SftConfig, SftProgress, Shape, sft};
+pub use trainer::{Metrics, TrainError, Trainer};

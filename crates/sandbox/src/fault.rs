@@ -9,7 +9,9 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Fault {
     /// No interpreter of that name.
-    #[error("no interpreter `{wanted}`: {reason}; install Python 3.8 or later, or name one in the configuration")]
+    #[error(
+        "no interpreter `{wanted}`: {reason}; install Python 3.8 or later, or name one in the configuration"
+    )]
     NoInterpreter {
         /// What was looked for.
         wanted: PathBuf,
@@ -25,7 +27,9 @@ pub enum Fault {
         reason: String,
     },
     /// The system-call policy does not compile.
-    #[error("the system-call policy cannot be turned into a filter: {0}; correct assets/syscalls.toml")]
+    #[error(
+        "the system-call policy cannot be turned into a filter: {0}; correct assets/syscalls.toml"
+    )]
     Policy(String),
     /// The system refuses something that the sandbox is built on.
     #[error("the sandbox cannot be set up: {step}: {error}; {advice}")]
@@ -44,7 +48,9 @@ pub enum Fault {
         missing: Vec<String>,
     },
     /// The machine was too busy for the wall-clock limit to say anything about the program.
-    #[error("the machine was too busy: in {wall:?} the program got {cpu:?} of CPU time and waited {waited:?} for a CPU; run fewer programs at once, or again later")]
+    #[error(
+        "the machine was too busy: in {wall:?} the program got {cpu:?} of CPU time and waited {waited:?} for a CPU; run fewer programs at once, or again later"
+    )]
     Overloaded {
         /// How long it was there.
         wall: Duration,
@@ -62,7 +68,9 @@ pub enum Fault {
         reason: String,
     },
     /// The system refused a resource (descriptors, memory, processes) to the supervising process.
-    #[error("{doing} failed: {error}; check the limits of this process (ulimit -a) and of the machine")]
+    #[error(
+        "{doing} failed: {error}; check the limits of this process (ulimit -a) and of the machine"
+    )]
     System {
         /// What was going on.
         doing: &'static str,
@@ -77,6 +85,9 @@ impl Fault {
     }
 
     pub(crate) fn errno(doing: &'static str) -> impl FnOnce(nix::Error) -> Self {
-        move |error| Self::System { doing, error: error.into() }
+        move |error| Self::System {
+            doing,
+            error: error.into(),
+        }
     }
 }

@@ -1,4 +1,39 @@
-//! Runs an untrusted program on an input under limits and says what happened.
-mod outcome;
+//! Runs an untrusted Python program on an input under limits and says what happened.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use rlef_sandbox::{Config, Ending, Limits, Sandbox};
+//!
+//! let sandbox = Sandbox::new(Config::default())?;
+//! let outcome = sandbox.run("print(int(input()) * 2)", b"21\n", &Limits::with_cpu(Duration::from_secs(2)))?;
+//! assert_eq!(outcome.ending, Ending::Exited(0));
+//! assert_eq!(outcome.stdout, b"42\n");
+//! # Ok::<(), rlef_sandbox::Fault>(())
+//! ```
+//!
+//! What is promised, against whom, and which test checks it: `SECURITY.md`. An [`Outcome`] is the program's doing, a
+//! [`Fault`] is ours and never says anything about the program.
+//!
+//! A program that links this crate is started a second time, as a small launcher process, before its `main`; see
+//! the header of `launcher.rs`. Linux only.
 
+mod fault;
+mod filter;
+mod identity;
+mod interpreter;
+mod launcher;
+mod outcome;
+mod policy;
+mod protection;
+mod root;
+mod sandbox;
+mod slot;
+mod supervise;
+mod usage;
+mod verdict;
+mod wire;
+
+pub use fault::Fault;
 pub use outcome::{Ending, Limits, Outcome};
+pub use protection::Protection;
+pub use sandbox::{Config, Sandbox};

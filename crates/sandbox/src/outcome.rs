@@ -3,6 +3,7 @@
 //! The two are different types on purpose: a fault says nothing about the program and must never become a
 //! verdict or a reward.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,12 +20,29 @@ pub enum Ending {
     CpuLimit,
     /// It was still there when its wall-clock time was over.
     WallLimit,
-    /// It asked for more memory than it was allowed.
+    /// It asked for more memory than it was allowed: it failed with a `MemoryError` as the last line of its
+    /// traceback, or its processes together held too much. A program that catches the error, or whose libraries
+    /// crash for want of memory, ends as whatever it then does.
     MemoryLimit,
     /// It wrote more to stdout or stderr than it was allowed.
     OutputLimit,
     /// It made a system call that the policy forbids (the number, where the kernel tells it).
     Forbidden(Option<i64>),
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit status {code}"),
+            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            Self::CpuLimit => f.write_str("CPU time limit"),
+            Self::WallLimit => f.write_str("wall-clock time limit"),
+            Self::MemoryLimit => f.write_str("memory limit"),
+            Self::OutputLimit => f.write_str("output limit"),
+            Self::Forbidden(None) => f.write_str("forbidden system call"),
+            Self::Forbidden(Some(number)) => write!(f, "forbidden system call {number}"),
+        }
+    }
 }
 
 /// What a program did.
@@ -36,11 +54,12 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// What it wrote to stderr, at most [`Limits::output_bytes`] bytes.
     pub stderr: Vec<u8>,
-    /// CPU time used, user and system, of the main process and the children it waited for.
+    /// CPU time used, user and system, of all its processes (but for those whose parent chose not to be told of
+    /// their end).
     pub cpu: Duration,
     /// Wall-clock time from start to end.
     pub wall: Duration,
-    /// Largest resident memory, in bytes, where the system tells it.
+    /// Largest resident memory of any one of its processes, in bytes, where the system tells it.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -48,7 +67,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// CPU time.
+    /// CPU time of all its processes together.
     pub cpu: Duration,
     /// Wall-clock time: a backstop for programs that sleep.
     pub wall: Duration,
@@ -68,7 +87,9 @@ impl Limits {
     pub fn with_cpu(cpu: Duration) -> Self {
         Self {
             cpu,
-            wall: (cpu * 3).max(cpu + Duration::from_secs(2)),
+            wall: cpu
+                .saturating_mul(3)
+                .max(cpu.saturating_add(Duration::from_secs(2))),
             memory_bytes: 1 << 30,
             output_bytes: 16 << 20,
             processes: 16,

@@ -32,7 +32,10 @@ impl RootPlan {
     /// Makes `path` visible, with all links on the way.
     pub(crate) fn add(&mut self, path: &Path) -> io::Result<()> {
         if !path.is_absolute() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not absolute", path.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{} is not absolute", path.display()),
+            ));
         }
         let mut rest: VecDeque<OsString> = components(path);
         let mut here = PathBuf::from("/");
@@ -75,14 +78,27 @@ impl RootPlan {
 
     /// Drops what a bound folder already shows and fills in the parents.
     pub(crate) fn finish(mut self) -> Self {
-        let folders: Vec<PathBuf> = self.bound.iter().filter(|(_, folder)| **folder).map(|(p, _)| p.clone()).collect();
+        let folders: Vec<PathBuf> = self
+            .bound
+            .iter()
+            .filter(|(_, folder)| **folder)
+            .map(|(p, _)| p.clone())
+            .collect();
         let shown = |path: &Path| folders.iter().any(|f| path != f && path.starts_with(f));
         self.bound.retain(|path, _| !shown(path));
         self.links.retain(|path, _| !shown(path));
         self.hidden.retain(|path| shown(path));
-        let named = self.bound.keys().chain(self.links.keys()).chain(self.files.keys());
-        let parents: Vec<PathBuf> = named.flat_map(|p| p.ancestors().skip(1)).map(Path::to_path_buf).collect();
-        self.folders.extend(parents.into_iter().filter(|p| p.parent().is_some()));
+        let named = self
+            .bound
+            .keys()
+            .chain(self.links.keys())
+            .chain(self.files.keys());
+        let parents: Vec<PathBuf> = named
+            .flat_map(|p| p.ancestors().skip(1))
+            .map(Path::to_path_buf)
+            .collect();
+        self.folders
+            .extend(parents.into_iter().filter(|p| p.parent().is_some()));
         self
     }
 }
@@ -112,11 +128,18 @@ mod tests {
         symlink("x.so.1", base.join("real/lib/x.so")).expect("made");
         symlink("real", base.join("alias")).expect("made");
         let mut plan = RootPlan::default();
-        plan.add(&base.join("alias/../alias/lib/x.so")).expect("found");
+        plan.add(&base.join("alias/../alias/lib/x.so"))
+            .expect("found");
         let plan = plan.finish();
-        assert_eq!(plan.bound, BTreeMap::from([(base.join("real/lib/x.so.1"), false)]));
+        assert_eq!(
+            plan.bound,
+            BTreeMap::from([(base.join("real/lib/x.so.1"), false)])
+        );
         assert_eq!(plan.links[&base.join("alias")], PathBuf::from("real"));
-        assert_eq!(plan.links[&base.join("real/lib/x.so")], PathBuf::from("x.so.1"));
+        assert_eq!(
+            plan.links[&base.join("real/lib/x.so")],
+            PathBuf::from("x.so.1")
+        );
         assert!(plan.folders.contains(&base.join("real/lib")));
         assert!(!plan.folders.contains(Path::new("/")));
     }
@@ -134,7 +157,10 @@ mod tests {
         plan.hide(&base.join("lib/dist-packages"));
         let plan = plan.finish();
         assert_eq!(plan.bound, BTreeMap::from([(base.join("lib"), true)]));
-        assert_eq!(plan.hidden, BTreeSet::from([base.join("lib/site-packages")]));
+        assert_eq!(
+            plan.hidden,
+            BTreeSet::from([base.join("lib/site-packages")])
+        );
     }
 
     #[test]
@@ -143,8 +169,19 @@ mod tests {
         symlink("b", place.path().join("a")).expect("made");
         symlink("a", place.path().join("b")).expect("made");
         let mut plan = RootPlan::default();
-        assert_eq!(plan.add(&place.path().join("a")).unwrap_err().raw_os_error(), Some(libc::ELOOP));
-        assert_eq!(plan.add(&place.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert_eq!(plan.add(Path::new("x")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(
+            plan.add(&place.path().join("a"))
+                .unwrap_err()
+                .raw_os_error(),
+            Some(libc::ELOOP)
+        );
+        assert_eq!(
+            plan.add(&place.path().join("none")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert_eq!(
+            plan.add(Path::new("x")).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
     }
 }

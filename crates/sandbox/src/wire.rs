@@ -32,7 +32,7 @@ pub(crate) struct Identity {
 pub(crate) struct SlotPlan {
     pub identity: Identity,
     pub root: RootPlan,
-    pub filters: Vec<Vec<Instruction>>,
+    pub filter: Vec<Instruction>,
     pub executable: PathBuf,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
@@ -100,7 +100,10 @@ pub(crate) struct Trouble {
 
 impl Trouble {
     pub(crate) fn new(step: impl Into<String>, error: impl Into<io::Error>) -> Self {
-        Self { step: step.into(), errno: error.into().raw_os_error().unwrap_or(0) }
+        Self {
+            step: step.into(),
+            errno: error.into().raw_os_error().unwrap_or(0),
+        }
     }
 
     pub(crate) fn error(&self) -> io::Error {
@@ -108,10 +111,17 @@ impl Trouble {
     }
 }
 
-pub(crate) fn send<T: Serialize>(socket: &impl AsFd, message: &T, descriptors: &[RawFd]) -> io::Result<()> {
+pub(crate) fn send<T: Serialize>(
+    socket: &impl AsFd,
+    message: &T,
+    descriptors: &[RawFd],
+) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
     if bytes.len() > MESSAGE_BYTES || descriptors.len() > MESSAGE_DESCRIPTORS {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "message too long"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "message too long",
+        ));
     }
     let beside = [ControlMessage::ScmRights(descriptors)];
     let beside: &[_] = if descriptors.is_empty() { &[] } else { &beside };
@@ -131,14 +141,20 @@ pub(crate) fn send<T: Serialize>(socket: &impl AsFd, message: &T, descriptors: &
 }
 
 /// The next message, or `None` when the other side is gone.
-pub(crate) fn receive<T: DeserializeOwned>(socket: &impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: &impl AsFd,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; MESSAGE_BYTES];
     let mut space = nix::cmsg_space!([RawFd; MESSAGE_DESCRIPTORS]);
     let mut descriptors = Vec::new();
     let length = loop {
         let mut parts = [IoSliceMut::new(&mut bytes)];
-        let answer =
-            recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC);
+        let answer = recvmsg::<()>(
+            socket.as_fd().as_raw_fd(),
+            &mut parts,
+            Some(&mut space),
+            MsgFlags::MSG_CMSG_CLOEXEC,
+        );
         match answer {
             Err(nix::Error::EINTR) => {}
             Err(nix::Error::ECONNRESET) => return Ok(None),
@@ -147,7 +163,11 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: &impl AsFd) -> io::Result<Opt
                 for beside in message.cmsgs()? {
                     if let ControlMessageOwned::ScmRights(numbers) = beside {
                         // SAFETY: the kernel has just made these descriptors for this process; nobody else owns them.
-                        descriptors.extend(numbers.into_iter().map(|n| unsafe { OwnedFd::from_raw_fd(n) }));
+                        descriptors.extend(
+                            numbers
+                                .into_iter()
+                                .map(|n| unsafe { OwnedFd::from_raw_fd(n) }),
+                        );
                     }
                 }
                 break message.bytes;
@@ -157,5 +177,8 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: &impl AsFd) -> io::Result<Opt
     if length == 0 {
         return Ok(None);
     }
-    Ok(Some((serde_json::from_slice(&bytes[..length])?, descriptors)))
+    Ok(Some((
+        serde_json::from_slice(&bytes[..length])?,
+        descriptors,
+    )))
 }

@@ -47,12 +47,20 @@ pub fn swiglu(gate: Tensor<3>, up: Tensor<3>) -> Tensor<3> {
 /// Causal self-attention over whole sequences from position 0: rotates, attends, `[b, t, h·e]`.
 ///
 /// `q` is `[b, t, h·e]`, `k` and `v` are `[b, t, k·e]`.
-pub fn attention(q: Tensor<3>, k: Tensor<3>, v: Tensor<3>, shape: AttentionShape, rope: &Rope) -> Tensor<3> {
+pub fn attention(
+    q: Tensor<3>,
+    k: Tensor<3>,
+    v: Tensor<3>,
+    shape: AttentionShape,
+    rope: &Rope,
+) -> Tensor<3> {
     let [b, t, _] = q.dims();
     let rope = rope.first(t);
     let q_bhte = rope.rotate(q, shape.head_size);
     let k_bkte = rope.rotate(k, shape.head_size);
-    let v_bkte = v.reshape([b, t, shape.kv_heads, shape.head_size]).swap_dims(1, 2);
+    let v_bkte = v
+        .reshape([b, t, shape.kv_heads, shape.head_size])
+        .swap_dims(1, 2);
     let bias = causal_bias(t, &q_bhte.device());
     attend(q_bhte, k_bkte, v_bkte, bias, shape)
 }
@@ -80,7 +88,15 @@ pub fn attend(
 
 /// `[1, 1, t, t]`: 0 on and below the diagonal, −∞ above.
 fn causal_bias(t: usize, device: &Device) -> Tensor<4> {
-    let values: Vec<f32> = (0..t * t).map(|i| if i % t > i / t { f32::NEG_INFINITY } else { 0.0 }).collect();
+    let values: Vec<f32> = (0..t * t)
+        .map(|i| {
+            if i % t > i / t {
+                f32::NEG_INFINITY
+            } else {
+                0.0
+            }
+        })
+        .collect();
     Tensor::from_data(TensorData::new(values, [1, 1, t, t]), device)
 }
 
@@ -88,8 +104,14 @@ fn causal_bias(t: usize, device: &Device) -> Tensor<4> {
 pub fn pick_logprobs(logits_nv: Tensor<2>, targets_n: Tensor<1, Int>) -> (Tensor<1>, Tensor<1>) {
     let n = targets_n.dims()[0];
     let logprobs_nv = burn::tensor::activation::log_softmax(logits_nv, 1);
-    let picked_n = logprobs_nv.clone().gather(1, targets_n.reshape([n, 1])).reshape([n]);
-    let entropy_n = (logprobs_nv.clone().exp() * logprobs_nv).sum_dim(1).neg().reshape([n]);
+    let picked_n = logprobs_nv
+        .clone()
+        .gather(1, targets_n.reshape([n, 1]))
+        .reshape([n]);
+    let entropy_n = (logprobs_nv.clone().exp() * logprobs_nv)
+        .sum_dim(1)
+        .neg()
+        .reshape([n]);
     (picked_n, entropy_n)
 }
 
@@ -112,7 +134,11 @@ impl Rope {
                 .collect();
             Tensor::from_data(TensorData::new(values, [positions, half]), device)
         };
-        Self { cos: table(f64::cos), sin: table(f64::sin), rows: None }
+        Self {
+            cos: table(f64::cos),
+            sin: table(f64::sin),
+            rows: None,
+        }
     }
 
     /// The table of positions `0..t`.
@@ -142,7 +168,10 @@ impl Rope {
         let (n, half) = (width / head_size, head_size / 2);
         let [rows, steps] = self.rows.unwrap_or([1, t]);
         let shape = [rows, 1, steps, half];
-        let (cos, sin) = (self.cos.clone().reshape(shape), self.sin.clone().reshape(shape));
+        let (cos, sin) = (
+            self.cos.clone().reshape(shape),
+            self.sin.clone().reshape(shape),
+        );
         let x = x.reshape([b, t, n, head_size]).swap_dims(1, 2);
         let low = x.clone().slice([0..b, 0..n, 0..t, 0..half]);
         let high = x.slice([0..b, 0..n, 0..t, half..head_size]);

@@ -1,0 +1,44 @@
+//! The parts that several commands build.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use rlef_judge::{Judge, JudgeConfig};
+use rlef_problems::{Problem, ProblemSet};
+use rlef_sandbox::{Config, Sandbox};
+
+/// A judge on a fresh sandbox. Made before anything large is in memory.
+pub fn judge(config: &JudgeConfig) -> Result<Judge> {
+    let sandbox = Sandbox::new(Config::default()).context("the sandbox cannot be set up")?;
+    Judge::new(sandbox, config.clone()).context("the judge cannot be set up")
+}
+
+/// The problems of a split; at most `limit`, 0 for all.
+pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>>> {
+    let set = ProblemSet::open(set)?;
+    let all = set.split(split)?;
+    let n = if limit == 0 {
+        all.len()
+    } else {
+        limit.min(all.len())
+    };
+    if n == 0 {
+        bail!("split {split} of {} has no problems", set.name());
+    }
+    Ok(all[..n].iter().cloned().map(Arc::new).collect())
+}
+
+/// A flag that ctrl-C (or SIGTERM) raises; a second one ends the process at once.
+pub fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = stop.clone();
+    ctrlc::set_handler(move || {
+        if raised.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping; what is done is being saved (once more: stop at once)");
+    })
+    .context("cannot listen for ctrl-C")?;
+    Ok(stop)
+}

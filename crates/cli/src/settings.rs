@@ -1,0 +1,198 @@
+//! From what was typed to settings: defaults, then the file, then `--set`, then flags.
+//!
+//! A key that does not exist is an error that names the nearest one that does.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// Keys whose default is "absent", which TOML cannot write down.
+const OPTIONAL: [&str; 2] = ["episode.system_prompt", "episode.missing_code_message"];
+
+/// Resolves settings of type `T`: its defaults, overlaid with `file`, then with each `key=value` of `set`.
+pub fn resolve<T: Default + Serialize + DeserializeOwned>(
+    file: Option<&Path>,
+    set: &[String],
+) -> Result<T> {
+    let defaults = Table::try_from(T::default()).context("the defaults do not serialise")?;
+    let mut known = Vec::new();
+    keys(&defaults, "", &mut known);
+    known.extend(OPTIONAL.iter().map(|k| (*k).to_owned()));
+
+    let mut merged = defaults;
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        let typed: Table = text
+            .parse()
+            .with_context(|| format!("{} is not valid TOML", path.display()))?;
+        overlay(&mut merged, typed, "", &known)
+            .with_context(|| format!("in {}", path.display()))?;
+    }
+    for item in set {
+        let Some((key, value)) = item.split_once('=') else {
+            bail!("--set takes key=value, not {item:?}");
+        };
+        let typed = nested(key.trim(), parse_value(value.trim()));
+        overlay(&mut merged, typed, "", &known).with_context(|| format!("in --set {item}"))?;
+    }
+    merged
+        .try_into()
+        .map_err(|e: toml::de::Error| anyhow::anyhow!("{}", e.message()))
+        .context("a setting has a value of the wrong kind")
+}
+
+/// Sets a dotted key, for flags that stand for a setting.
+pub fn flag(set: &mut Vec<String>, key: &str, value: Option<impl ToString>) {
+    if let Some(value) = value {
+        set.push(format!("{key}={}", value.to_string()));
+    }
+}
+
+fn keys(table: &Table, prefix: &str, out: &mut Vec<String>) {
+    for (key, value) in table {
+        let path = join(prefix, key);
+        if let Value::Table(inner) = value {
+            keys(inner, &path, out);
+        }
+        out.push(path);
+    }
+}
+
+fn join(prefix: &str, key: &str) -> String {
+    if prefix.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{prefix}.{key}")
+    }
+}
+
+fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Result<()> {
+    for (key, value) in typed {
+        let path = join(prefix, &key);
+        if !known.contains(&path) {
+            bail!("unknown setting `{path}`{}", nearest(&path, known));
+        }
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(more)) => overlay(inner, more, &path, known)?,
+            (Some(Value::Table(_)), other) => {
+                bail!(
+                    "`{path}` is a group of settings, not a {}",
+                    other.type_str()
+                )
+            }
+            // 1 is a fine way to write 1.0.
+            (Some(Value::Float(_)), Value::Integer(i)) => {
+                base.insert(key, Value::Float(i as f64));
+            }
+            (Some(Value::String(_)), Value::Integer(i)) => {
+                base.insert(key, Value::String(i.to_string()));
+            }
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// ", did you mean …?" with the most alike known name, whole or by its last part.
+pub fn nearest(name: &str, known: &[String]) -> String {
+    let last = |s: &str| s.rsplit('.').next().unwrap_or(s).to_owned();
+    let alike = |k: &String| {
+        let whole = strsim::jaro_winkler(name, k);
+        let part = strsim::jaro_winkler(&last(name), &last(k));
+        whole.max(part - 0.01)
+    };
+    match known
+        .iter()
+        .map(|k| (alike(k), k))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+    {
+        Some((score, k)) if score > 0.7 => format!("; did you mean `{k}`?"),
+        _ => String::new(),
+    }
+}
+
+fn nested(key: &str, value: Value) -> Table {
+    match key.split_once('.') {
+        Some((first, rest)) => {
+            Table::from_iter([(first.to_owned(), Value::Table(nested(rest, value)))])
+        }
+        None => Table::from_iter([(key.to_owned(), value)]),
+    }
+}
+
+/// A TOML value where it is one, else the text itself: `--set model=tiny` needs no quotes.
+fn parse_value(text: &str) -> Value {
+    format!("x = {text}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut t| t.remove("x"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rlef_rl::TrainConfig;
+
+    fn set(items: &[&str]) -> Result<TrainConfig> {
+        resolve(
+            None,
+            &items.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn values_of_every_kind_are_taken() {
+        let c = set(&[
+            "seed=7",
+            "ppo.clip=0.3",
+            "ppo.beta=0",
+            "model=/some/dir",
+            "episode.feedback=none",
+        ])
+        .unwrap();
+        assert_eq!((c.seed, c.ppo.clip, c.ppo.beta), (7, 0.3, 0.0));
+        assert_eq!(c.model, "/some/dir");
+        assert_eq!(c.episode.feedback, rlef_env::FeedbackMode::None);
+        let c = set(&["episode.system_prompt=You write Python."]).unwrap();
+        assert_eq!(
+            c.episode.system_prompt.as_deref(),
+            Some("You write Python.")
+        );
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        for (typed, meant) in [
+            ("ppo.clp=0.1", "ppo.clip"),
+            ("lr=1e-4", "optimiser.lr"),
+            ("sed=1", "seed"),
+            ("rollout.temprature=1", "rollout.temperature"),
+        ] {
+            let error = format!("{:#}", set(&[typed]).unwrap_err());
+            assert!(
+                error.contains("unknown setting") && error.contains(meant),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_kinds_are_errors() {
+        for typed in [
+            "seed=often",
+            "ppo=3",
+            "episode.feedback=loud",
+            "seed",
+            "ppo.clip=yes",
+        ] {
+            assert!(set(&[typed]).is_err(), "{typed}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Returns and advantages of a dialog, one of each for a turn (RLEF §2.2).
+//!
+//! Pure functions on slices whose index is the turn. Nothing here knows what a token is.
+
+use serde::{Deserialize, Serialize};
+
+/// The reward of each turn, the task's part less the price of leaving the reference policy:
+///
+/// `R(s_t, a_t) = r(s_t, a_t) − β · log(π(a_t|c_t) / ρ(a_t|c_t))`
+///
+/// where the probability of an answer is the geometric mean of its tokens' probabilities, so that the second
+/// term is the mean over the answer's tokens of the log-ratio, `log_ratio`, and long answers pay no more than
+/// short ones.
+pub fn turn_rewards(task: &[f32], log_ratio: &[f32], beta: f32) -> Vec<f32> {
+    task.iter()
+        .zip(log_ratio)
+        .map(|(r, k)| r - beta * k)
+        .collect()
+}
+
+/// The discounted sum of the rewards from each turn to the last: `G_t = R_t + γ · G_{t+1}`. RLEF has γ = 1.
+pub fn returns(rewards: &[f32], gamma: f32) -> Vec<f32> {
+    let mut out = vec![0.0; rewards.len()];
+    let mut next = 0.0;
+    for t in (0..rewards.len()).rev() {
+        next = rewards[t] + gamma * next;
+        out[t] = next;
+    }
+    out
+}
+
+/// `A_t = G_t − V(c_t)`: a Monte-Carlo return against the value of the state in which the turn is answered. All
+/// tokens of the answer share it.
+pub fn advantages(returns: &[f32], values: &[f32]) -> Vec<f32> {
+    returns.iter().zip(values).map(|(g, v)| g - v).collect()
+}
+
+/// Over which advantages they are normalised. The paper says "normalised" but not over what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalise {
+    /// Left as they are.
+    None,
+    /// Mean 0 and standard deviation 1 over all turns of an iteration.
+    #[default]
+    Batch,
+}
+
+/// Brings the mean to 0 and the (population) standard deviation to 1. Fewer than two advantages, or equal ones,
+/// carry nothing to learn from and become 0.
+pub fn normalise(all: &mut [f32]) {
+    let n = all.len() as f64;
+    let mean = all.iter().map(|&a| f64::from(a)).sum::<f64>() / n.max(1.0);
+    let variance = all
+        .iter()
+        .map(|&a| (f64::from(a) - mean).powi(2))
+        .sum::<f64>()
+        / n.max(1.0);
+    let std = variance.sqrt();
+    for a in all {
+        *a = if std > 1e-8 {
+            ((f64::from(*a) - mean) / std) as f32
+        } else {
+            0.0
+        };
+    }
+}
+
+/// How much of the returns' variance the values explain: `1 − Var(G − V) / Var(G)`; 0 when the returns are equal.
+pub fn explained_variance(returns: &[f32], values: &[f32]) -> f32 {
+    let variance = |xs: &[f32]| {
+        let n = xs.len().max(1) as f32;
+        let mean = xs.iter().sum::<f32>() / n;
+        xs.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / n
+    };
+    let total = variance(returns);
+    if total > 1e-12 {
+        1.0 - variance(&advantages(returns, values)) / total
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(got: &[f32], want: &[f32]) {
+        assert_eq!(got.len(), want.len());
+        for (g, w) in got.iter().zip(want) {
+            assert!((g - w).abs() < 1e-5, "{got:?} is not {want:?}");
+        }
+    }
+
+    /// A dialog of three turns: no valid code, a wrong answer, solved. β = 0.05.
+    ///
+    /// rewards: −0.2 − 0.05·0.4 = −0.22;  0 − 0.05·(−0.2) = 0.01;  1 − 0.05·1.0 = 0.95
+    /// returns: 0.95;  0.01 + 0.95 = 0.96;  −0.22 + 0.96 = 0.74
+    /// advantages with values 0.1, 0.5, 0.9: 0.64, 0.46, 0.05
+    #[test]
+    fn worked_by_hand() {
+        let rewards = turn_rewards(&[-0.2, 0.0, 1.0], &[0.4, -0.2, 1.0], 0.05);
+        close(&rewards, &[-0.22, 0.01, 0.95]);
+        let g = returns(&rewards, 1.0);
+        close(&g, &[0.74, 0.96, 0.95]);
+        close(&advantages(&g, &[0.1, 0.5, 0.9]), &[0.64, 0.46, 0.05]);
+        // γ = 0.5: 0.95;  0.01 + 0.475 = 0.485;  −0.22 + 0.2425 = 0.0225
+        close(&returns(&rewards, 0.5), &[0.0225, 0.485, 0.95]);
+    }
+
+    /// 1, 2, 3, 6: mean 3, variance (4 + 1 + 0 + 9)/4 = 3.5, standard deviation 1.870829.
+    #[test]
+    fn normalised_by_hand() {
+        let mut a = [1.0, 2.0, 3.0, 6.0];
+        normalise(&mut a);
+        close(&a, &[-1.069_045, -0.534_522, 0.0, 1.603_567]);
+        let mut equal = [0.3; 5];
+        normalise(&mut equal);
+        close(&equal, &[0.0; 5]);
+        let mut one = [7.0];
+        normalise(&mut one);
+        close(&one, &[0.0]);
+        normalise(&mut []);
+    }
+
+    /// returns 0, 2 have variance 1; with values 0, 1 what is left is 0, 1 with variance 1/4.
+    #[test]
+    fn explained_by_hand() {
+        close(&[explained_variance(&[0.0, 2.0], &[0.0, 1.0])], &[0.75]);
+        close(&[explained_variance(&[1.0, 1.0], &[0.0, 1.0])], &[0.0]);
+    }
+}

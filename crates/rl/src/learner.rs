@@ -1,0 +1,446 @@
+//! The networks that learn and one update of them.
+//!
+//! A minibatch is cut into shards, one a thread; each thread has a copy of the weights with a gradient graph of its
+//! own; the gradients are added in shard order, so that the sum does not depend on which thread was first.
+
+use burn::module::{AutodiffModule, Module, ModuleVisitor, Param};
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor};
+use rlef_model::{Frame, Llama, ModelError, ValueHead, ValueModel, ops, weights};
+
+use crate::batch::{Packed, Sample, balance};
+use crate::config::{Optimiser, ValueKind};
+use crate::ppo::{Clips, policy_terms, value_terms};
+
+/// Policy and value network.
+#[derive(Module, Debug)]
+pub struct ActorCritic {
+    /// The policy.
+    pub policy: Llama,
+    /// The value on the policy's own stream …
+    pub head: Option<ValueHead>,
+    /// … or from a network of its own.
+    pub critic: Option<ValueModel>,
+}
+
+impl ActorCritic {
+    /// Both networks start from `policy`'s weights; the value layer is random.
+    pub fn new(policy: Llama, value: ValueKind, frame: &Frame, seed: u64, device: &Device) -> Self {
+        let head = ValueHead::random(&frame.config, seed, device);
+        match value {
+            ValueKind::Head => Self {
+                policy,
+                head: Some(head),
+                critic: None,
+            },
+            ValueKind::Separate => {
+                let trunk = policy.clone();
+                Self {
+                    policy,
+                    head: None,
+                    critic: Some(ValueModel {
+                        trunk: renamed(trunk),
+                        head,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Log-probability and entropy of each target token, value of each state, at the given temperature.
+    pub fn evaluate(&self, packed: &Packed, frame: &Frame, temperature: f32) -> Evaluated {
+        let hidden_btd = self.policy.hidden(packed.tokens_bt.clone(), frame);
+        let [b, t, d] = hidden_btd.dims();
+        let hidden_pd = hidden_btd.reshape([b * t, d]);
+        let value_m = match (&self.head, &self.critic) {
+            (Some(head), _) => {
+                Some(head.forward(hidden_pd.clone().select(0, packed.state_m.clone())))
+            }
+            (None, Some(critic)) => {
+                Some(critic.forward(packed.tokens_bt.clone(), packed.state_m.clone(), frame))
+            }
+            (None, None) => None,
+        };
+        let mut logits_nv = self
+            .policy
+            .logits(hidden_pd.select(0, packed.predict_n.clone()));
+        if temperature != 1.0 && temperature > 0.0 {
+            logits_nv = logits_nv.div_scalar(temperature);
+        }
+        let (logprob_n, entropy_n) = ops::pick_logprobs(logits_nv, packed.target_n.clone());
+        Evaluated {
+            logprob_n,
+            entropy_n,
+            value_m,
+        }
+    }
+}
+
+/// The same weights under new parameter identities: a copy that is to be optimised by itself must not share them.
+fn renamed(model: Llama) -> Llama {
+    struct Rename;
+    impl burn::module::ModuleMapper for Rename {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let value = param.val();
+            Param::from_tensor(value)
+        }
+    }
+    model.map(&mut Rename)
+}
+
+/// The same weights on the device with gradients, every one of them to be learned: weights that were read without
+/// gradients do not ask for any.
+fn trainable(model: ActorCritic) -> ActorCritic {
+    struct Ask;
+    impl burn::module::ModuleMapper for Ask {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            param.set_require_grad(true)
+        }
+    }
+    ActorCritic::from_inner(model).map(&mut Ask)
+}
+
+/// What [`ActorCritic::evaluate`] gives.
+pub struct Evaluated {
+    /// `[n]`.
+    pub logprob_n: Tensor<1>,
+    /// `[n]`.
+    pub entropy_n: Tensor<1>,
+    /// `[m]`; `None` without value network.
+    pub value_m: Option<Tensor<1>>,
+}
+
+/// How the loss is put together.
+#[derive(Debug, Clone, Copy)]
+pub struct LossSettings {
+    /// ε and α.
+    pub clips: Clips,
+    /// Weight of the value loss.
+    pub value_weight: f32,
+    /// Temperature of the samples.
+    pub temperature: f32,
+}
+
+/// What an update did, averages over its tokens or turns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UpdateStats {
+    /// Surrogate loss.
+    pub policy_loss: f64,
+    /// Value loss.
+    pub value_loss: f64,
+    /// Share of tokens where the clip decided.
+    pub clip_fraction: f64,
+    /// Estimated KL from the weights at the start.
+    pub kl: f64,
+    /// Entropy of the token distribution, in nats.
+    pub entropy: f64,
+    /// Norm of the gradient before clipping.
+    pub grad_norm: f64,
+}
+
+/// Networks, optimiser and the threads' share.
+pub struct Learner {
+    model: ActorCritic,
+    frame: Frame,
+    inference_frame: Frame,
+    device: Device,
+    optimiser: ModuleOptimizer,
+    settings: Optimiser,
+    updates: u64,
+    shards: usize,
+    lr_scale: f64,
+}
+
+/// One shard's part: gradients and sums.
+struct Part {
+    grads: GradientsParams,
+    sums: [f64; 5],
+}
+
+impl Learner {
+    /// `policy` on a device without autodiff. `value` is absent for supervised training.
+    pub fn new(
+        policy: Llama,
+        value: Option<ValueKind>,
+        config: &rlef_model::LlamaConfig,
+        settings: &Optimiser,
+        shards: usize,
+        seed: u64,
+    ) -> Self {
+        let plain = policy.embed_tokens.val().device();
+        let device = plain.clone().autodiff();
+        let inference_frame = Frame::new(config, &plain);
+        let model = match value {
+            Some(kind) => ActorCritic::new(policy, kind, &inference_frame, seed, &plain),
+            None => ActorCritic {
+                policy,
+                head: None,
+                critic: None,
+            },
+        };
+        let optimiser = AdamWConfig::new()
+            .with_beta_1(settings.beta_1)
+            .with_beta_2(settings.beta_2)
+            .with_epsilon(settings.epsilon)
+            .with_weight_decay(settings.weight_decay)
+            .init();
+        Self {
+            model: trainable(model),
+            frame: Frame::new(config, &device),
+            inference_frame,
+            device,
+            optimiser,
+            settings: settings.clone(),
+            updates: 0,
+            shards: shards.max(1),
+            lr_scale: 1.0,
+        }
+    }
+
+    /// The weights without gradients, for sampling and scoring.
+    pub fn inference(&self) -> ActorCritic {
+        self.model.valid()
+    }
+
+    /// Tables on the device without gradients.
+    pub fn inference_frame(&self) -> &Frame {
+        &self.inference_frame
+    }
+
+    /// Updates so far: the version of the weights.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Multiplies the learning rate from the next update on, for schedules.
+    pub fn scale_lr(&mut self, factor: f64) {
+        self.lr_scale = factor;
+    }
+
+    /// The learning rate of the next update: linear warm-up, then constant, times the schedule's factor.
+    pub fn learning_rate(&self) -> f64 {
+        let warm = self.settings.warmup_updates as f64;
+        self.lr_scale * self.settings.lr * ((self.updates + 1) as f64 / warm.max(1.0)).min(1.0)
+    }
+
+    /// One PPO update on a minibatch.
+    pub fn ppo(
+        &mut self,
+        batch: &[&Sample],
+        loss: LossSettings,
+    ) -> Result<UpdateStats, ModelError> {
+        let tokens: usize = batch.iter().map(|s| s.answer_tokens()).sum();
+        let turns: usize = batch.iter().map(|s| s.answers.len()).sum();
+        let (n_all, m_all) = (tokens.max(1) as f64, turns.max(1) as f64);
+        let parts = self.sharded(batch, |model, frame, samples, device| {
+            let packed = Packed::new(samples, |s| s.answers.clone(), device);
+            let list = |f: &dyn Fn(&Sample) -> Vec<f32>| {
+                let all: Vec<f32> = samples.iter().flat_map(|s| f(s)).collect();
+                Tensor::<1>::from_data(all.as_slice(), device)
+            };
+            let spread = |s: &Sample| -> Vec<f32> {
+                s.answers
+                    .iter()
+                    .zip(&s.advantages)
+                    .flat_map(|(a, &x)| std::iter::repeat_n(x, a.len()))
+                    .collect()
+            };
+            let out = model.evaluate(&packed, frame, loss.temperature);
+            let terms = policy_terms(
+                out.logprob_n,
+                list(&|s| s.old.clone()),
+                list(&|s| s.behaviour.clone()),
+                list(&spread),
+                loss.clips.policy,
+            );
+            let policy_sum = terms.loss_n.sum();
+            let mut total = policy_sum.clone().div_scalar(n_all);
+            let value_sum = out.value_m.map(|value_m| {
+                value_terms(
+                    value_m,
+                    list(&|s| s.values.clone()),
+                    list(&|s| s.returns.clone()),
+                    loss.clips.value,
+                )
+                .sum()
+            });
+            if let Some(v) = &value_sum {
+                total = total + v.clone().mul_scalar(f64::from(loss.value_weight) / m_all);
+            }
+            let grads = GradientsParams::from_grads(total.backward(), model);
+            Ok(Part {
+                grads,
+                sums: [
+                    number(policy_sum)?,
+                    value_sum.map_or(Ok(0.0), number)?,
+                    number(terms.clipped_n.sum())?,
+                    number(terms.kl_n.sum())?,
+                    number(out.entropy_n.sum())?,
+                ],
+            })
+        })?;
+        let mut sums = [0.0; 5];
+        for part in &parts {
+            for (a, b) in sums.iter_mut().zip(part.sums) {
+                *a += b;
+            }
+        }
+        let grad_norm = self.apply(parts)?;
+        Ok(UpdateStats {
+            policy_loss: sums[0] / n_all,
+            value_loss: sums[1] / m_all,
+            clip_fraction: sums[2] / n_all,
+            kl: sums[3] / n_all,
+            entropy: sums[4] / n_all,
+            grad_norm,
+        })
+    }
+
+    /// One supervised update: mean negative log-likelihood of the answers (`all_tokens`: of every token after the
+    /// first). Returns that mean and the gradient norm.
+    pub fn supervised(
+        &mut self,
+        batch: &[&Sample],
+        all_tokens: bool,
+    ) -> Result<(f64, f64), ModelError> {
+        let targets = move |s: &Sample| {
+            if all_tokens {
+                std::iter::once(1..s.tokens.len()).collect()
+            } else {
+                s.answers.clone()
+            }
+        };
+        let n_all: usize = batch.iter().flat_map(|s| targets(s)).map(|r| r.len()).sum();
+        let parts = self.sharded(batch, |model, frame, samples, device| {
+            let packed = Packed::new(samples, targets, device);
+            let loss = model.evaluate(&packed, frame, 1.0).logprob_n.sum().neg();
+            let grads = GradientsParams::from_grads(
+                loss.clone().div_scalar(n_all.max(1) as f64).backward(),
+                model,
+            );
+            Ok(Part {
+                grads,
+                sums: [number(loss)?, 0.0, 0.0, 0.0, 0.0],
+            })
+        })?;
+        let loss = parts.iter().map(|p| p.sums[0]).sum::<f64>() / n_all.max(1) as f64;
+        Ok((loss, self.apply(parts)?))
+    }
+
+    /// Runs `f` on each shard of `batch`, a thread each; parts in shard order.
+    fn sharded(
+        &self,
+        batch: &[&Sample],
+        f: impl Fn(&ActorCritic, &Frame, &[&Sample], &Device) -> Result<Part, ModelError> + Sync,
+    ) -> Result<Vec<Part>, ModelError> {
+        let lengths: Vec<usize> = batch.iter().map(|s| s.tokens.len()).collect();
+        let groups: Vec<Vec<&Sample>> = balance(&lengths, self.shards)
+            .into_iter()
+            .filter(|g| !g.is_empty())
+            .map(|g| g.into_iter().map(|i| batch[i]).collect())
+            .collect();
+        let run = |samples: &[&Sample]| {
+            let model = self.model.clone().fork(&self.device);
+            f(&model, &self.frame, samples, &self.device)
+        };
+        std::thread::scope(|scope| {
+            let run = &run;
+            let threads: Vec<_> = groups
+                .iter()
+                .skip(1)
+                .map(|g| scope.spawn(move || run(g.as_slice())))
+                .collect();
+            let mut parts = Vec::new();
+            if let Some(first) = groups.first() {
+                parts.push(run(first.as_slice())?);
+            }
+            for thread in threads {
+                let part = thread
+                    .join()
+                    .map_err(|_| ModelError::Compute("a training thread died".into()))?;
+                parts.push(part?);
+            }
+            Ok(parts)
+        })
+    }
+
+    /// Adds the parts' gradients, clips their global norm, and takes an AdamW step. Returns the norm before clipping.
+    fn apply(&mut self, parts: Vec<Part>) -> Result<f64, ModelError> {
+        let mut sum = SumGrads {
+            parts: parts.into_iter().map(|p| p.grads).collect(),
+            out: GradientsParams::new(),
+            squares: vec![],
+            missing: None,
+        };
+        self.model.visit(&mut sum);
+        if let Some(id) = sum.missing {
+            return Err(ModelError::Compute(format!("a weight got no gradient ({id})")));
+        }
+        let mut square = 0.0;
+        for t in sum.squares {
+            square += number(t)?;
+        }
+        let norm = square.sqrt();
+        if !norm.is_finite() {
+            return Err(ModelError::Compute(format!(
+                "the gradient is not finite at update {}; lower the learning rate",
+                self.updates
+            )));
+        }
+        let mut grads = sum.out;
+        if self.settings.grad_clip > 0.0 && norm > f64::from(self.settings.grad_clip) {
+            let mut scale = ScaleGrads {
+                grads,
+                factor: f64::from(self.settings.grad_clip) / norm,
+            };
+            self.model.visit(&mut scale);
+            grads = scale.grads;
+        }
+        let lr = self.learning_rate();
+        self.model = self.optimiser.step(lr, self.model.clone(), grads);
+        self.updates += 1;
+        Ok(norm)
+    }
+}
+
+fn number(t: Tensor<1>) -> Result<f64, ModelError> {
+    Ok(weights::values(t)?.first().map_or(0.0, |&x| f64::from(x)))
+}
+
+struct SumGrads {
+    parts: Vec<GradientsParams>,
+    out: GradientsParams,
+    squares: Vec<Tensor<1>>,
+    missing: Option<String>,
+}
+
+impl ModuleVisitor for SumGrads {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let total = self
+            .parts
+            .iter_mut()
+            .filter_map(|p| p.remove::<D>(param.id))
+            .reduce(|a, b| a + b);
+        match total {
+            Some(total) => {
+                self.squares.push(total.clone().square().sum());
+                self.out.register::<D>(param.id, total);
+            }
+            None => self.missing = Some(param.id.serialize()),
+        }
+    }
+}
+
+struct ScaleGrads {
+    grads: GradientsParams,
+    factor: f64,
+}
+
+impl ModuleVisitor for ScaleGrads {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(g) = self.grads.remove::<D>(param.id) {
+            self.grads
+                .register::<D>(param.id, g.mul_scalar(self.factor));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Supervised fine-tuning on dialogs, and the recipe of the embedded small model.
+//!
+//! The dialogs come from the same loop as everything else, with a policy that guesses among a problem's stored
+//! programs whatever the feedback says. A model that imitates them writes programs that run but gains from a dialog
+//! no more than from a fresh try: the starting point that RLEF describes for its base models.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rlef_env::{EpisodeConfig, Role};
+use rlef_judge::{Judge, JudgeConfig};
+use rlef_model::{ChatMessage, Llama, LlamaConfig, ModelError, ModelFolder, bpe, device, folder};
+use rlef_policy::{Drive, GuessPolicy, Rollout, drive, tasks};
+use rlef_problems::Problem;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Sample;
+use crate::config::{ConfigError, Optimiser};
+use crate::learner::Learner;
+use crate::trainer::TrainError;
+
+/// A supervised run, as its TOML file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SftConfig {
+    /// The problem set.
+    pub problems: String,
+    /// Its split.
+    pub train_split: String,
+    /// `cpu`, `cuda` or `cuda:N`.
+    pub device: String,
+    /// Seed of weights, dialogs and order.
+    pub seed: u64,
+    /// Threads.
+    pub workers: usize,
+    /// The dialog.
+    pub episode: EpisodeConfig,
+    /// Dialogs of each problem.
+    pub dialogs_per_problem: u64,
+    /// Which tokens are learned from.
+    pub loss: LossOn,
+    /// Passes over the dialogs.
+    pub epochs: usize,
+    /// Dialogs an update.
+    pub batch: usize,
+    /// The optimiser; the learning rate falls to a tenth along a cosine.
+    pub optimiser: Optimiser,
+    /// The shape of the model.
+    pub model: Shape,
+    /// How programs are judged.
+    pub judge: JudgeConfig,
+}
+
+/// Which tokens of a dialog are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossOn {
+    /// The answers.
+    Answers,
+    /// Every token, as in pre-training: the model also learns what programs print and what feedback says.
+    #[default]
+    All,
+}
+
+/// The shape of a small model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shape {
+    /// Entries of the BPE vocabulary.
+    pub vocab_size: usize,
+    /// Width.
+    pub hidden_size: usize,
+    /// Width of the feed-forward layer.
+    pub intermediate_size: usize,
+    /// Blocks.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key/value heads.
+    pub kv_heads: usize,
+    /// Longest dialog, in tokens.
+    pub positions: usize,
+}
+
+impl Default for SftConfig {
+    fn default() -> Self {
+        Self {
+            problems: "micro".into(),
+            train_split: "train".into(),
+            device: "cpu".into(),
+            seed: 0,
+            workers: 2,
+            episode: EpisodeConfig {
+                prompt: rlef_env::PromptStyle::Brief,
+                ..EpisodeConfig::default()
+            },
+            dialogs_per_problem: 2,
+            loss: LossOn::All,
+            epochs: 4,
+            batch: 32,
+            optimiser: Optimiser {
+                lr: 2e-3,
+                warmup_updates: 20,
+                ..Optimiser::default()
+            },
+            model: Shape::default(),
+            judge: JudgeConfig::default(),
+        }
+    }
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            vocab_size: 512,
+            hidden_size: 128,
+            intermediate_size: 320,
+            layers: 3,
+            heads: 4,
+            kv_heads: 2,
+            positions: 512,
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct SftProgress {
+    /// Updates done.
+    pub update: usize,
+    /// Updates in all.
+    pub updates: usize,
+    /// Loss of the last update, nats a token.
+    pub loss: f64,
+}
+
+/// Makes dialogs, a tokeniser and a model, and writes the model to `out`. Returns the last loss.
+///
+/// # Errors
+/// As for training. Stopped early, the model so far is written all the same.
+pub fn sft(
+    config: &SftConfig,
+    problems: &[Arc<Problem>],
+    judge: &Judge,
+    out: &Path,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(SftProgress) + Sync),
+) -> Result<f64, TrainError> {
+    check(config)?;
+    if problems.is_empty() {
+        return Err(TrainError::Empty);
+    }
+    let dialogs = dialogs(config, problems, judge, stop)?;
+
+    let texts: Vec<String> = dialogs
+        .iter()
+        .flat_map(|d| d.messages.iter().map(|m| m.content.clone()))
+        .collect();
+    let tokenizer_files = bpe::train(&texts, config.model.vocab_size)?;
+    let (model_config, files) = model_files(config, tokenizer_files)?;
+    let device = device::open(&config.device)?;
+    let fresh = Llama::random(&model_config, config.seed, &device);
+    let base = ModelFolder::from_parts(files, fresh.to_named()?, out, &device)?;
+
+    let samples: Vec<Sample> = dialogs
+        .iter()
+        .map(|d| tokenise(d, &base))
+        .collect::<Result<_, ModelError>>()?;
+    if let Some(long) = samples
+        .iter()
+        .map(|s| s.tokens.len())
+        .max()
+        .filter(|&n| n > config.model.positions)
+    {
+        return Err(ConfigError {
+            key: "model.positions".into(),
+            why: format!(
+                "is {}, but the longest dialog has {long} tokens",
+                config.model.positions
+            ),
+        }
+        .into());
+    }
+
+    let mut learner = Learner::new(
+        base.model.clone(),
+        None,
+        &base.config,
+        &config.optimiser,
+        config.workers,
+        config.seed,
+    );
+    let updates = config.epochs * samples.len().div_ceil(config.batch);
+    let mut update = 0;
+    let mut loss = f64::NAN;
+    let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
+    'epochs: for _ in 0..config.epochs {
+        let mut order: Vec<usize> = (0..samples.len()).collect();
+        order.shuffle(&mut rng);
+        for part in order.chunks(config.batch) {
+            if stop.load(Ordering::Relaxed) {
+                break 'epochs;
+            }
+            let done = update as f64 / updates as f64;
+            learner.scale_lr(0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
+            let batch: Vec<&Sample> = part.iter().map(|&i| &samples[i]).collect();
+            (loss, _) = learner.supervised(&batch, config.loss == LossOn::All)?;
+            update += 1;
+            progress(SftProgress {
+                update,
+                updates,
+                loss,
+            });
+        }
+    }
+    folder::save(out, &base.files, &learner.inference().policy.to_named()?)?;
+    Ok(loss)
+}
+
+fn check(config: &SftConfig) -> Result<(), ConfigError> {
+    for (key, n) in [
+        ("workers", config.workers),
+        ("dialogs_per_problem", config.dialogs_per_problem as usize),
+        ("epochs", config.epochs),
+        ("batch", config.batch),
+    ] {
+        if n == 0 {
+            return Err(ConfigError {
+                key: key.into(),
+                why: "must be at least 1".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn dialogs(
+    config: &SftConfig,
+    problems: &[Arc<Problem>],
+    judge: &Judge,
+    stop: &AtomicBool,
+) -> Result<Vec<Box<Rollout>>, TrainError> {
+    let settings = Drive {
+        episode: config.episode.clone(),
+        seed: config.seed,
+        workers: config.workers,
+        batch: 64,
+    };
+    let tasks = tasks(
+        problems,
+        0..config.dialogs_per_problem,
+        &config.episode,
+        config.seed,
+    );
+    let (outcomes, _) = drive(&GuessPolicy, judge, &tasks, &settings, stop, &|_| {})?;
+    let total = outcomes.len();
+    let mut dialogs = Vec::new();
+    let mut last = String::new();
+    for outcome in outcomes {
+        match outcome {
+            rlef_policy::Outcome::Done(r) => dialogs.push(r),
+            rlef_policy::Outcome::Lost { why, .. } => last = why,
+        }
+    }
+    if dialogs.is_empty() {
+        return Err(TrainError::Faults {
+            lost: total,
+            total,
+            last,
+        });
+    }
+    Ok(dialogs)
+}
+
+type Files = Vec<(String, Vec<u8>)>;
+
+fn model_files(
+    config: &SftConfig,
+    tokenizer: [(String, Vec<u8>); 2],
+) -> Result<(LlamaConfig, Files), ModelError> {
+    let s = &config.model;
+    let json = serde_json::json!({
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": s.vocab_size,
+        "hidden_size": s.hidden_size,
+        "intermediate_size": s.intermediate_size,
+        "num_hidden_layers": s.layers,
+        "num_attention_heads": s.heads,
+        "num_key_value_heads": s.kv_heads,
+        "max_position_embeddings": s.positions,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": true,
+        "hidden_act": "silu",
+        "initializer_range": 0.02,
+        // <|end|>, the fourth role token of the tokeniser.
+        "eos_token_id": 3,
+        "torch_dtype": "float32",
+    });
+    let bytes = serde_json::to_vec_pretty(&json).map_err(|e| ModelError::Config {
+        path: "config.json".into(),
+        why: e.to_string(),
+    })?;
+    let parsed = LlamaConfig::parse(&bytes, Path::new("config.json"))?;
+    let mut files = vec![("config.json".to_owned(), bytes)];
+    files.extend(tokenizer);
+    Ok((parsed, files))
+}
+
+/// The tokens of a dialog that no model sampled, laid out as if one had.
+fn tokenise(dialog: &Rollout, base: &ModelFolder) -> Result<Sample, ModelError> {
+    let chat: Vec<ChatMessage> = dialog
+        .messages
+        .iter()
+        .map(|m| ChatMessage {
+            role: m.role.as_str().to_owned(),
+            content: m.content.clone(),
+        })
+        .collect();
+    let pieces = base.tokenizer.segments(&chat)?;
+    let answers: Vec<&str> = dialog
+        .messages
+        .iter()
+        .filter(|m| m.role == Role::Assistant)
+        .map(|m| m.content.as_str())
+        .collect();
+    let end = base.tokenizer.eos_ids()[0];
+    let end_text = base.tokenizer.piece(end);
+    let mut tokens = Vec::new();
+    let mut ranges = Vec::new();
+    for (i, answer) in answers.iter().enumerate() {
+        let piece = pieces[i].as_str();
+        let piece = if i > 0 {
+            piece.strip_prefix(end_text.as_str()).unwrap_or(piece)
+        } else {
+            piece
+        };
+        tokens.extend(base.tokenizer.encode(piece)?);
+        let from = tokens.len();
+        tokens.extend(base.tokenizer.encode(answer)?);
+        tokens.push(end);
+        ranges.push(from..tokens.len());
+    }
+    let n = ranges.len();
+    Ok(Sample {
+        tokens,
+        answers: ranges,
+        behaviour: vec![],
+        old: vec![],
+        reference: vec![],
+        rewards: vec![0.0; n],
+        values: vec![0.0; n],
+        returns: vec![0.0; n],
+        advantages: vec![0.0; n],
+    })
+}

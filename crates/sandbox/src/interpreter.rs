@@ -1,0 +1,355 @@
+//! Finding the Python interpreter and everything it needs, once, outside the sandbox.
+//!
+//! Whatever `python3` on the PATH is (a binary, a link, a shell script of a version manager), it is asked for the
+//! real binary and the folders of its standard library; the system's loader is asked for the shared libraries. What
+//! it does not do: look at site-packages, or run anything but this file's own questions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+use wait_timeout::ChildExt;
+
+use crate::Fault;
+use crate::root::RootPlan;
+
+const LANGUAGE: &str = include_str!("../assets/python.toml");
+const PROBE: &str = include_str!("../assets/probe.py");
+const BOOT: &str = include_str!("../assets/boot.py");
+
+/// Where the compiled boot file lies in the private root.
+pub(crate) const BOOT_PATH: &str = "/boot.pyc";
+
+/// Ample even for a version manager written in shell on a slow disk; only reached when something hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Language {
+    file: String,
+    arguments: Vec<String>,
+    hidden: Vec<String>,
+    environment: BTreeMap<String, String>,
+}
+
+/// The probe's answer.
+#[derive(Deserialize)]
+struct Answer {
+    version: String,
+    too_old: bool,
+    #[serde(default)]
+    implementation: String,
+    #[serde(default)]
+    executable: PathBuf,
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    exec_prefix: String,
+    #[serde(default)]
+    folders: Vec<PathBuf>,
+    #[serde(default)]
+    extensions: Vec<PathBuf>,
+    #[serde(default)]
+    boot: Vec<u8>,
+}
+
+/// An interpreter and how to start it.
+pub(crate) struct Interpreter {
+    pub version: String,
+    pub executable: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    pub file: String,
+    pub root: RootPlan,
+}
+
+impl Interpreter {
+    pub(crate) fn find(wanted: Option<&Path>) -> Result<Self, Fault> {
+        let language: Language = toml::from_str(LANGUAGE).map_err(|e| Fault::Interpreter {
+            path: "assets/python.toml".into(),
+            reason: e.to_string(),
+        })?;
+        let name = wanted.unwrap_or(Path::new("python3"));
+        let answer = ask(name)?;
+        let wrong = |reason: String| Fault::Interpreter {
+            path: answer.executable.clone(),
+            reason,
+        };
+        let mut root = RootPlan::default();
+        let mut add = |path: &Path| {
+            root.add(path)
+                .map_err(|e| wrong(format!("{}: {e}", path.display())))
+        };
+        for folder in &answer.folders {
+            add(folder)?;
+        }
+        add(&answer.executable)?;
+        let libraries =
+            libraries(&answer.executable, &answer.extensions).map_err(|e| wrong(e.to_string()))?;
+        for library in &libraries {
+            add(library)?;
+        }
+        for extra in extras(&libraries) {
+            add(&extra)?;
+        }
+        for folder in &answer.folders {
+            for name in &language.hidden {
+                root.hide(&folder.join(name));
+            }
+        }
+        root.files.insert(BOOT_PATH.into(), answer.boot);
+        let mut arguments = language.arguments;
+        arguments.push(BOOT_PATH.into());
+        let fill = |text: &str| {
+            text.replace("{prefix}", &answer.prefix)
+                .replace("{exec_prefix}", &answer.exec_prefix)
+        };
+        Ok(Self {
+            version: answer.version,
+            executable: answer.executable,
+            arguments,
+            environment: language
+                .environment
+                .iter()
+                .map(|(k, v)| (k.clone(), fill(v)))
+                .collect(),
+            file: language.file,
+            root: root.finish(),
+        })
+    }
+}
+
+fn ask(name: &Path) -> Result<Answer, Fault> {
+    let missing = |reason: String| Fault::NoInterpreter {
+        wanted: name.into(),
+        reason,
+    };
+    let mut command = Command::new(name);
+    command.args(["-I", "-S", "-B", "-c", PROBE, BOOT]);
+    let output = timed(command).map_err(|e| missing(e.to_string()))?;
+    let wrong = |reason: String| Fault::Interpreter {
+        path: name.into(),
+        reason,
+    };
+    // A version manager may print before the interpreter does: the answer is the last line.
+    let text = String::from_utf8_lossy(&output);
+    let line = text.lines().last().unwrap_or_default();
+    let answer: Answer = serde_json::from_str(line).map_err(|e| {
+        wrong(format!(
+            "asked where its parts are, it said `{}` ({e})",
+            line.chars().take(200).collect::<String>()
+        ))
+    })?;
+    if answer.too_old {
+        return Err(missing(format!("it is Python {}", answer.version)));
+    }
+    if answer.implementation != "cpython" {
+        return Err(wrong(format!(
+            "it is {}, only CPython can be run",
+            answer.implementation
+        )));
+    }
+    Ok(answer)
+}
+
+/// What a short command prints; an error if it fails or hangs.
+fn timed(mut command: Command) -> io::Result<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Read on threads of their own: a pipe that nobody reads would block the command.
+    let readers = [
+        child.stdout.take().map(collect),
+        child.stderr.take().map(collect),
+    ];
+    let status = child.wait_timeout(PATIENCE)?;
+    if status.is_none() {
+        // Already gone is as good as killed.
+        let _ = child.kill();
+        child.wait()?;
+        return Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no answer within {PATIENCE:?}"),
+        ));
+    }
+    let [output, errors] = readers.map(|r| r.and_then(|r| r.join().ok()).unwrap_or_default());
+    match status {
+        Some(status) if status.success() => Ok(output),
+        Some(status) => {
+            let last = String::from_utf8_lossy(&errors)
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned();
+            Err(io::Error::other(format!("{status}: {last}")))
+        }
+        None => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error is still worth showing.
+        let _ = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// The shared libraries of the binary and of the extension modules, under the names by which the loader finds them.
+fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<PathBuf>> {
+    let Some(loader) = loader_of(executable)? else {
+        return Ok(BTreeSet::new()); // linked statically
+    };
+    let mut found = BTreeSet::from([loader.clone()]);
+    // One start of the loader lists everything, with the extension modules as if preloaded, which is also how they
+    // see the libraries that the binary already brings. Blanks and colons cannot be written in that list.
+    let plain = |p: &&PathBuf| !p.to_string_lossy().contains([' ', ':', '\t', '\n']);
+    let preload: Vec<_> = extensions
+        .iter()
+        .filter(plain)
+        .map(|p| p.to_string_lossy().into_owned())
+        .collect();
+    let mut command = Command::new(executable);
+    command
+        .env("LD_TRACE_LOADED_OBJECTS", "1")
+        .env("LD_PRELOAD", preload.join(":"));
+    // A loader that does not know this way starts the binary, which reads an empty stdin and ends.
+    let listed = timed(command).map(|text| parse(&text)).unwrap_or_default();
+    let rest: Vec<&PathBuf> = if listed.is_empty() {
+        extensions.iter().collect()
+    } else {
+        extensions.iter().filter(|p| !plain(p)).collect()
+    };
+    let whole = listed.is_empty().then_some(executable);
+    found.extend(listed);
+    for file in rest.into_iter().map(PathBuf::as_path).chain(whole) {
+        let mut command = Command::new(&loader);
+        command.arg("--list").arg(file);
+        // An extension whose library is not installed cannot be imported outside either.
+        found.extend(timed(command).map(|text| parse(&text)).unwrap_or_default());
+    }
+    Ok(found)
+}
+
+/// Lines such as `libm.so.6 => /lib/libm.so.6 (0x7f…)` or `/lib64/ld-linux.so.2 (0x7f…)`.
+fn parse(text: &[u8]) -> BTreeSet<PathBuf> {
+    let text = String::from_utf8_lossy(text);
+    let path = |line: &str| {
+        let (before, _) = line.trim().rsplit_once(" (0x")?;
+        let path = before.split_once(" => ").map_or(before, |(_, path)| path);
+        path.starts_with('/').then(|| PathBuf::from(path))
+    };
+    text.lines().filter_map(path).collect()
+}
+
+/// Not linked but loaded by name: the unwinder that ending a thread needs, and the loader's index of libraries
+/// (without it, libraries outside the standard folders would not be found).
+fn extras(libraries: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let folders: BTreeSet<&Path> = libraries.iter().filter_map(|l| l.parent()).collect();
+    let unwinder = folders
+        .into_iter()
+        .map(|f| f.join("libgcc_s.so.1"))
+        .filter(|p| p.exists());
+    unwinder
+        .chain(Some(PathBuf::from("/etc/ld.so.cache")).filter(|p| p.exists()))
+        .collect()
+}
+
+/// The loader that the binary names (the ELF header's interpreter entry), `None` if it needs none.
+fn loader_of(executable: &Path) -> io::Result<Option<PathBuf>> {
+    let mut head = Vec::new();
+    File::open(executable)?
+        .take(1 << 20)
+        .read_to_end(&mut head)?;
+    parse_loader(&head)
+        .map_err(|reason| io::Error::other(format!("{}: {reason}", executable.display())))
+}
+
+/// Program header type of the loader's path.
+const PT_INTERP: usize = 3;
+
+fn parse_loader(elf: &[u8]) -> Result<Option<PathBuf>, &'static str> {
+    let cut = "its ELF header is cut short";
+    if !elf.starts_with(b"\x7fELF\x02\x01") {
+        return Err("not a 64-bit little-endian ELF binary");
+    }
+    let number = |at: usize, length: usize| -> Result<usize, &'static str> {
+        let bytes = at
+            .checked_add(length)
+            .and_then(|end| elf.get(at..end))
+            .ok_or(cut)?;
+        Ok(bytes.iter().rev().fold(0, |n, b| n << 8 | usize::from(*b)))
+    };
+    let (table, entry, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    for index in 0..count {
+        let at = table.checked_add(index * entry).ok_or(cut)?;
+        if number(at, 4)? == PT_INTERP {
+            let (start, length) = (number(at + 8, 8)?, number(at + 32, 8)?);
+            let path = start
+                .checked_add(length)
+                .and_then(|end| elf.get(start..end))
+                .ok_or(cut)?;
+            let path = path.strip_suffix(b"\0").unwrap_or(path);
+            return Ok(Some(PathBuf::from(
+                String::from_utf8_lossy(path).into_owned(),
+            )));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn loader_lines_are_read() {
+        let text = b"\tlinux-vdso.so.1 (0x00007ffd)\n\tlibm.so.6 => /lib/x/libm.so.6 (0x7f1)\n\
+            \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f2)\n\t/a b/c.so (0x7f3)\nnoise";
+        let wanted = [
+            "/lib/x/libm.so.6",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/a b/c.so",
+        ];
+        assert_eq!(parse(text), wanted.iter().map(PathBuf::from).collect());
+    }
+
+    #[test]
+    fn this_test_names_its_loader() {
+        let own = std::env::current_exe().expect("known");
+        let loader = loader_of(&own).expect("an ELF file");
+        assert!(loader.is_none_or(|l| l.is_absolute() && l.exists()));
+    }
+
+    #[test]
+    fn absent_and_wrong_interpreters_are_told_apart() {
+        let absent = Interpreter::find(Some(Path::new("/no/such/python")));
+        assert!(matches!(absent, Err(Fault::NoInterpreter { .. })));
+        let other = Interpreter::find(Some(Path::new("/bin/echo")))
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default();
+        assert!(
+            other.contains("/bin/echo") && other.contains("cannot be used"),
+            "{other}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_or_a_path(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_loader(&bytes);
+            bytes.splice(0..0, *b"\x7fELF\x02\x01");
+            let _ = parse_loader(&bytes);
+            parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Making the launcher harmless and building its sandbox: user, namespaces, root, capabilities. Once a slot.
+//!
+//! The order matters. A privileged launcher builds the root first (only it may read, say, an interpreter under
+//! /root), then becomes a user that exists nowhere else, then enters a user namespace as that user: real root is
+//! never mapped. An ordinary user enters the user namespace first, which gives it the right to build the root.
+
+use std::fs;
+use std::io;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+
+use super::tree;
+use crate::wire::{Identity, SlotPlan, Trouble};
+
+/// User and group inside: an ordinary number, so that `exec` drops all capabilities.
+pub(crate) const INSIDE: u32 = 1000;
+
+/// Highest capability number to try; the kernel says EINVAL at the first that it does not know.
+const CAPABILITIES: libc::c_ulong = 64;
+
+/// Every signal as at the start of a process, save for those that the first process waits for.
+pub(super) fn reset_signals() -> io::Result<()> {
+    for signal in 1..=64 {
+        // SAFETY: setting a signal to its default action runs none of our code; numbers that cannot be set fail.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    super::awaited().thread_set_mask()?;
+    Ok(())
+}
+
+/// Returns the optional layers that could not be had.
+pub(super) fn set_up(plan: &SlotPlan) -> Result<Vec<Trouble>, Trouble> {
+    let mut missing = Vec::new();
+    let identity = plan.identity;
+    if identity.drop {
+        step("make a mount namespace", unshare(CloneFlags::CLONE_NEWNS))?;
+        tree::build(&plan.root)?;
+        become_nobody(identity)?;
+        enter_namespaces(&mut missing)?;
+        map_user(identity)?;
+    } else {
+        enter_namespaces(&mut missing)?;
+        map_user(identity)?;
+        tree::build(&plan.root)?;
+    }
+    // Inside, nobody makes user namespaces: a second lock behind the system-call filter.
+    optional(
+        &mut missing,
+        "forbid nested user namespaces",
+        fs::write("/proc/sys/user/max_user_namespaces", "0"),
+    );
+    // Should the machine run out of memory, the sandbox goes first.
+    optional(
+        &mut missing,
+        "volunteer for the out-of-memory killer",
+        fs::write("/proc/self/oom_score_adj", "1000"),
+    );
+    step("set the host name", nix::unistd::sethostname("sandbox"))?;
+    drop_bounding_set()?;
+    step("set no_new_privs", prctl::set_no_new_privs())?;
+    step("close its memory to others", prctl::set_dumpable(false))?;
+    Ok(missing)
+}
+
+fn enter_namespaces(missing: &mut Vec<Trouble>) -> Result<(), Trouble> {
+    let all = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS;
+    step(
+        "make user, mount, network, ipc and uts namespaces",
+        unshare(all),
+    )?;
+    optional(
+        missing,
+        "make a cgroup namespace",
+        unshare(CloneFlags::CLONE_NEWCGROUP).map_err(io::Error::from),
+    );
+    Ok(())
+}
+
+fn become_nobody(identity: Identity) -> Result<(), Trouble> {
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    step("leave all groups", setgroups(&[]))?;
+    step("change to an unprivileged group", setresgid(gid, gid, gid))?;
+    step("change to an unprivileged user", setresuid(uid, uid, uid))?;
+    // Changing user closed /proc/self to us; the maps are written there. Nothing of the caller is in this memory.
+    step("reopen its own /proc entry", prctl::set_dumpable(true))
+}
+
+fn map_user(identity: Identity) -> Result<(), Trouble> {
+    let line = |outside: u32| format!("{INSIDE} {outside} 1\n");
+    step(
+        "give up setgroups",
+        fs::write("/proc/self/setgroups", "deny"),
+    )?;
+    step(
+        "map the user",
+        fs::write("/proc/self/uid_map", line(identity.uid)),
+    )?;
+    step(
+        "map the group",
+        fs::write("/proc/self/gid_map", line(identity.gid)),
+    )
+}
+
+/// What no `exec` may ever give back. The launcher's own capabilities (over its namespaces only) stay: it mounts.
+fn drop_bounding_set() -> Result<(), Trouble> {
+    for capability in 0..CAPABILITIES {
+        // SAFETY: plain numbers; changes only this process's bounding set.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } == 0 {
+            continue;
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() == Some(libc::EINVAL) && capability > 0 {
+            return Ok(());
+        }
+        return Err(Trouble::new("drop the capability bounding set", error));
+    }
+    Ok(())
+}
+
+/// Names the step in the error.
+pub(super) fn step<T>(name: &str, result: Result<T, impl Into<io::Error>>) -> Result<T, Trouble> {
+    result.map_err(|error| Trouble::new(name, error))
+}
+
+fn optional(missing: &mut Vec<Trouble>, name: &str, result: io::Result<()>) {
+    if let Err(error) = result {
+        missing.push(Trouble::new(name, error));
+    }
+}

@@ -1,0 +1,203 @@
+//! The public face: a [`Sandbox`] finds the interpreter once, checks its protections, and keeps slots ready.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::interpreter::Interpreter;
+use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
+use crate::slot::Slot;
+use crate::supervise::{self, Job};
+use crate::wire::SlotPlan;
+use crate::{Ending, Fault, Limits, Outcome, identity, policy};
+
+/// How a sandbox is to be.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The Python interpreter: a path, or a name to look for on the PATH. Default: `python3`.
+    pub interpreter: Option<PathBuf>,
+    /// Refuse to run if a required protection is missing. Without it only the protections that the sandbox cannot
+    /// be built without are insisted on; [`Sandbox::protections`] tells which are in force.
+    pub strict: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            interpreter: None,
+            strict: true,
+        }
+    }
+}
+
+/// Runs Python programs, each isolated from the host and from all others. Cheap to share: every method takes
+/// `&self`, and as many programs run at once as there are calls.
+pub struct Sandbox {
+    plan: SlotPlan,
+    version: String,
+    /// What an idle interpreter maps, in bytes.
+    baseline: u64,
+    protections: Vec<Protection>,
+    idle: Mutex<Vec<Slot>>,
+    slots_made: AtomicU32,
+}
+
+/// Exit codes of the boot file when it only compiles; a crash of the compiler gives others.
+const COMPILES: i32 = 64;
+const DOES_NOT_COMPILE: i32 = 65;
+
+impl Sandbox {
+    /// Finds the interpreter and what it needs, sets up the first slot and checks its protections from inside.
+    /// Takes a fifth of a second or so; make one and keep it.
+    ///
+    /// # Errors
+    /// The interpreter cannot be found or used, the system does not allow what the sandbox is built on, or
+    /// (strict) a required protection is not in force.
+    pub fn new(config: Config) -> Result<Self, Fault> {
+        let found = Interpreter::find(config.interpreter.as_deref())?;
+        let plan = SlotPlan {
+            identity: identity::identity(0)?,
+            root: found.root,
+            filter: policy::filter()?,
+            executable: found.executable,
+            arguments: found.arguments,
+            environment: found.environment,
+            file: found.file,
+        };
+        let mut sandbox = Self {
+            plan,
+            version: found.version,
+            baseline: 0,
+            protections: Vec::new(),
+            idle: Mutex::default(),
+            slots_made: AtomicU32::new(0),
+        };
+        let slot = sandbox.make_slot()?;
+        let limits = Limits {
+            memory_bytes: 4 << 30,
+            ..Limits::with_cpu(Duration::from_secs(10))
+        };
+        let seen = self_check(&slot, &limits)?;
+        sandbox.baseline = seen.mapped;
+        sandbox.protections = protection::judge(&seen, &slot);
+        sandbox.keep(slot);
+        let absent = sandbox
+            .protections
+            .iter()
+            .filter(|p| p.required && !p.in_force);
+        let missing: Vec<String> = absent
+            .map(|p| format!("{} ({})", p.name, p.detail))
+            .collect();
+        if config.strict && !missing.is_empty() {
+            return Err(Fault::Unprotected { missing });
+        }
+        Ok(sandbox)
+    }
+
+    /// Runs `source` with `stdin` and waits for its end. When this returns, every process that the program has
+    /// started is dead and everything that it has written (but for the outcome) is gone.
+    ///
+    /// # Errors
+    /// A fault says nothing about the program: try again, or leave it out.
+    pub fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
+        self.job(&Job {
+            source,
+            stdin,
+            check: false,
+            limits,
+            baseline: self.baseline,
+        })
+    }
+
+    /// Whether `source` compiles: `None`, or what the compiler says, as Python would print it. The program is
+    /// compiled under `limits` in a sandbox of its own and never executed. Running out of a limit, or crashing the
+    /// compiler, is the program's failure.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::run`].
+    pub fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, Fault> {
+        let outcome = self.job(&Job {
+            source,
+            stdin: b"",
+            check: true,
+            limits,
+            baseline: self.baseline,
+        })?;
+        let said = String::from_utf8_lossy(&outcome.stderr)
+            .trim_end()
+            .to_owned();
+        Ok(match outcome.ending {
+            Ending::Exited(COMPILES) => None,
+            Ending::Exited(DOES_NOT_COMPILE) | Ending::MemoryLimit if !said.is_empty() => {
+                Some(said)
+            }
+            other => Some(format!("the compiler did not finish: {other}")),
+        })
+    }
+
+    /// Each layer of protection and whether it is in force on this system.
+    pub fn protections(&self) -> Vec<Protection> {
+        self.protections.clone()
+    }
+
+    /// Version of the interpreter, as in `3.11.7`.
+    pub fn python_version(&self) -> &str {
+        &self.version
+    }
+
+    fn job(&self, job: &Job) -> Result<Outcome, Fault> {
+        let slot = match self.lock().pop() {
+            Some(slot) if slot.alive() => slot,
+            // Somebody killed an idle launcher; its successor is as good.
+            _ => self.make_slot()?,
+        };
+        // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
+        match supervise::run(&slot, job) {
+            Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => Err(fault),
+            other => {
+                self.keep(slot);
+                other
+            }
+        }
+    }
+
+    fn make_slot(&self) -> Result<Slot, Fault> {
+        let number = self.slots_made.fetch_add(1, Ordering::Relaxed);
+        Slot::start(&SlotPlan {
+            identity: identity::identity(number)?,
+            ..self.plan.clone()
+        })
+    }
+
+    fn keep(&self, slot: Slot) {
+        self.lock().push(slot);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
+        // The list is right after a panic elsewhere, too: it only ever gains or loses whole slots.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn self_check(slot: &Slot, limits: &Limits) -> Result<SelfCheck, Fault> {
+    let outcome = supervise::run(
+        slot,
+        &Job {
+            source: SELF_CHECK,
+            stdin: b"",
+            check: false,
+            limits,
+            baseline: 0,
+        },
+    )?;
+    let answer = serde_json::from_slice(&outcome.stdout);
+    answer.map_err(|_| Fault::Broken {
+        doing: "checking the sandbox from inside",
+        reason: format!(
+            "{}: {}",
+            outcome.ending,
+            String::from_utf8_lossy(&outcome.stderr).trim_end()
+        ),
+    })
+}

@@ -1,0 +1,292 @@
+//! When a call returns, or the supervisor dies, nothing is left: processes, descriptors, mounts.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rlef_sandbox::{Config, Ending, Limits, Sandbox};
+
+use crate::{alone, limits, run, run_with, text};
+
+/// Processes of the host whose environment or command line can be seen to be a sandboxed program of this test: they
+/// carry `marker` in their source's first argument to `exec`.
+fn alive(marker: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir("/proc")
+        .expect("proc")
+        .flatten()
+        .map(|e| e.path());
+    entries
+        .filter(|p| fs::read(p.join("cmdline")).is_ok_and(|c| text(&c).contains(marker)))
+        .collect()
+}
+
+/// A program that first starts itself again with `marker` on its command line, so that the host can see it.
+fn marked(marker: &str, source: &str) -> String {
+    format!(
+        "import os, sys\nif len(sys.argv) == 1 and not os.environ.get('M'):\n    os.environ['M'] = '1'\n    os.execv(sys.executable, [sys.executable, '-S', '/tmp/main.py', '{marker}'])\n{source}"
+    )
+}
+
+fn marker(name: &str) -> String {
+    format!("marker-{name}-{}", std::process::id())
+}
+
+#[test]
+fn fork_bombs_leave_nothing() {
+    let limits = Limits {
+        wall: Duration::from_secs(3),
+        ..Limits::with_cpu(Duration::from_millis(500))
+    };
+    for (name, source) in [
+        (
+            "fork",
+            "while True:\n    try: os.fork()\n    except OSError: pass",
+        ),
+        (
+            "setsid",
+            "while True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass",
+        ),
+        (
+            "quiet",
+            "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    try:\n        if os.fork() == 0: os._exit(0)\n    except OSError: pass",
+        ),
+        (
+            "threads",
+            "import threading\ndef f():\n    while True:\n        try: threading.Thread(target=f).start()\n        except RuntimeError: pass\nf()",
+        ),
+    ] {
+        let marker = marker(name);
+        let outcome = run_with(&marked(&marker, source), b"", &limits);
+        assert_eq!(alive(&marker), Vec::<PathBuf>::new(), "{name}");
+        assert!(
+            matches!(outcome.ending, Ending::CpuLimit | Ending::WallLimit),
+            "{name}: {:?} {}",
+            outcome.ending,
+            text(&outcome.stderr)
+        );
+    }
+}
+
+#[test]
+fn daemons_are_dead_and_nobody_waits_for_them() {
+    let marker = marker("daemon");
+    let source = marked(
+        &marker,
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        import time, signal\n        signal.signal(15, signal.SIG_IGN)\n        time.sleep(1000)\n    os._exit(0)\nprint('done')",
+    );
+    let start = Instant::now();
+    let outcome = run_with(
+        &source,
+        b"",
+        &Limits {
+            wall: Duration::from_secs(60),
+            ..limits()
+        },
+    );
+    assert_eq!(alive(&marker), Vec::<PathBuf>::new());
+    assert_eq!(
+        (outcome.ending, text(&outcome.stdout)),
+        (Ending::Exited(0), "done\n".into()),
+        "{}",
+        text(&outcome.stderr)
+    );
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_marker_can_be_seen_while_a_program_runs() {
+    // Without this, the tests above could pass by looking in the wrong place.
+    let marker = marker("seen");
+    let source = marked(&marker, "import time; time.sleep(1.5)");
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&source));
+        let start = Instant::now();
+        while alive(&marker).is_empty()
+            && start.elapsed() < Duration::from_secs(10)
+            && !running.is_finished()
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(alive(&marker).len(), 1);
+        running.join().expect("ran");
+    });
+    assert!(alive(&marker).is_empty());
+}
+
+#[test]
+fn a_killed_supervisor_takes_everything_with_it() {
+    let marker = marker("supervisor");
+    let mut supervisor = alone("leftovers::supervisor_to_be_killed")
+        .env("MARKER", &marker)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("started");
+    let start = Instant::now();
+    while alive(&marker).len() < 5 {
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "the bomb does not go off"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let launchers = children(supervisor.id());
+    assert!(!launchers.is_empty());
+    supervisor.kill().expect("killed");
+    supervisor.wait().expect("waited");
+    let start = Instant::now();
+    let gone = || {
+        alive(&marker).is_empty()
+            && launchers
+                .iter()
+                .all(|l| !fs::exists(format!("/proc/{l}")).unwrap_or(true) || zombie(l))
+    };
+    while !gone() && start.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(
+        gone(),
+        "{:?} {launchers:?} after {:?}",
+        alive(&marker),
+        start.elapsed()
+    );
+}
+
+fn zombie(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|s| s.rsplit(')').next().is_some_and(|r| r.starts_with(" Z")))
+}
+
+fn children(pid: u32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .expect("there")
+        .flatten();
+    let each = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+    each.flat_map(|c| c.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+#[ignore = "started by a_killed_supervisor_takes_everything_with_it"]
+fn supervisor_to_be_killed() {
+    let Ok(marker) = std::env::var("MARKER") else {
+        return;
+    };
+    let limits = Limits {
+        wall: Duration::from_secs(60),
+        ..Limits::with_cpu(Duration::from_secs(60))
+    };
+    run_with(
+        &marked(
+            &marker,
+            "while True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass",
+        ),
+        b"",
+        &limits,
+    );
+}
+
+#[test]
+fn many_runs_leak_nothing() {
+    let output = alone("leftovers::three_hundred_runs")
+        .env("MANY", "1")
+        .output()
+        .expect("ran");
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    assert!(
+        text(&output.stdout).contains("1 passed"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+#[ignore = "started by many_runs_leak_nothing, in a process of its own"]
+fn three_hundred_runs() {
+    if std::env::var_os("MANY").is_none() {
+        return;
+    }
+    let own = Sandbox::new(Config::default()).expect("a sandbox");
+    let launchers = children(std::process::id());
+    assert_eq!(
+        launchers.len(),
+        1,
+        "one slot is enough for one call at a time"
+    );
+    let count = |path: String| fs::read_dir(path).map(|d| d.count()).ok();
+    let lines = |path: String| fs::read_to_string(path).map(|t| t.lines().count()).ok();
+    let memory = |pid: &str| {
+        fs::read_to_string(format!("/proc/{pid}/statm"))
+            .ok()?
+            .split(' ')
+            .nth(1)?
+            .parse::<u64>()
+            .ok()
+    };
+    // The last two are closed to an ordinary user.
+    let state = || {
+        (
+            count("/proc/self/fd".into()),
+            lines("/proc/self/mountinfo".into()),
+            count(format!("/proc/{}/fd", launchers[0])),
+            lines(format!("/proc/{}/mountinfo", launchers[0])),
+        )
+    };
+    let tight = Limits {
+        wall: Duration::from_millis(700),
+        output_bytes: 1 << 16,
+        memory_bytes: 64 << 20,
+        ..Limits::with_cpu(Duration::from_millis(300))
+    };
+    let sources = [
+        "print(1)",
+        "1 / 0",
+        "import os\nos.fork()",
+        "while True: print('x' * 1000)",
+        "x = bytearray(1 << 30)",
+        "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)",
+        "import os; os.kill(os.getpid(), 9)",
+        "x =",
+    ];
+    let rare = ["while True: pass", "import time; time.sleep(10)"];
+    let mut before = None;
+    for round in 0..300 {
+        let source = if round % 30 == 29 {
+            rare[round / 30 % 2]
+        } else {
+            sources[round % sources.len()]
+        };
+        // A busy machine may make a fault of any of these; it must not leak either.
+        let _ = own.run(source, b"in", &tight);
+        if round == 30 {
+            before = Some((state(), memory(&launchers[0])));
+        }
+    }
+    let (before, memory_before) = before.expect("taken");
+    assert_eq!(state(), before);
+    assert_eq!(
+        children(std::process::id()),
+        launchers,
+        "launchers were replaced or left"
+    );
+    if let (Some(then), Some(now)) = (memory_before, memory(&launchers[0])) {
+        assert!(
+            now <= then + 64,
+            "the launcher grew from {then} to {now} pages"
+        );
+    }
+    assert!(
+        children(launchers[0].parse().expect("a number")).is_empty(),
+        "the launcher has children, dead or alive"
+    );
+    drop(own);
+    assert!(
+        children(std::process::id()).is_empty(),
+        "a launcher is left"
+    );
+}
