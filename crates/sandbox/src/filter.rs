@@ -1,7 +1,7 @@
 //! Laying out a filter program: a search tree over call numbers, then the programs for calls with conditions.
 //!
 //! The kernel runs each new program once for every call number, to learn which calls are always allowed (those are
-//! then not filtered at all). With one comparison a call that took 0.6 ms of every run; a tree takes a tenth.
+//! then not filtered at all). As a list of comparisons that took 0.6 ms of every run, as a tree 0.1 ms.
 
 use std::collections::BTreeMap;
 

@@ -180,7 +180,12 @@ impl Run<'_> {
                     return Err(broken("ending a run", "the launcher does not answer"));
                 }
             } else if now >= deadline {
-                let used = self.first.map(usage::look_closely).unwrap_or_default();
+                // Not even begun: all of the time was spent waiting for a CPU.
+                let none = usage::Usage {
+                    waited: now - start,
+                    ..Default::default()
+                };
+                let used = self.first.map_or(none, usage::look_closely);
                 self.end(Stop::Wall {
                     cpu: used.cpu,
                     waited: used.waited,

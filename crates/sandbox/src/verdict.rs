@@ -28,7 +28,7 @@ pub(crate) fn judge(
     match stop {
         Some(Stop::Memory) => return Ok(Ending::MemoryLimit),
         // It was ready to run for a good part of the time but got no CPU: with one it might have ended in time.
-        Some(Stop::Wall { cpu, waited }) if waited >= limits.wall / 4 => {
+        Some(Stop::Wall { cpu, waited }) if waited > limits.wall / 4 => {
             return Err(Fault::Overloaded { wall, cpu, waited });
         }
         Some(Stop::Wall { .. }) => return Ok(Ending::WallLimit),
