@@ -426,7 +426,7 @@ impl ModuleVisitor for SumGrads {
                 self.squares.push(total.clone().square().sum());
                 self.out.register::<D>(param.id, total);
             }
-            None => self.missing = Some(param.id.serialize()),
+            None => self.missing = Some(param.id.val().to_string()),
         }
     }
 }
