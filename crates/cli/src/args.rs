@@ -1,6 +1,7 @@
 //! What can be typed. Only that: what it means is decided in `commands`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -23,6 +24,12 @@ pub enum Command {
     Sft(Sft),
     /// State an honest n@k with confidence intervals.
     Eval(Eval),
+    /// Run one Python program in the sandbox.
+    Run(Run),
+    /// Judge a program on a problem's public and private tests.
+    Judge(Judge),
+    /// List, show and generate problems.
+    Problems(Problems),
 }
 
 /// Where settings come from.
@@ -132,4 +139,154 @@ pub struct Eval {
     /// Write every dialog to this JSONL file.
     #[arg(long, value_name = "FILE")]
     pub dialogs: Option<PathBuf>,
+}
+
+/// `rlef run`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: the program's own if it exited; 124 time limit (CPU or wall-clock); \
+137 memory limit; 153 output limit; 159 forbidden system call; 128 + N killed by signal N; \
+2 the program cannot be read; 3 a fault of the machinery. A program may itself exit with any of these: \
+--json and the last line on stderr tell them apart."
+)]
+pub struct Run {
+    /// The program, in Python; `-` reads it from stdin, and the program's own stdin is then empty.
+    pub file: PathBuf,
+    /// CPU time that it and its processes may use, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub cpu: Duration,
+    /// Wall-clock time that it may take, in seconds; default: the larger of 3 × --cpu and --cpu + 2.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub wall: Option<Duration>,
+    /// Memory that it may use, in MiB.
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub memory: u64,
+    /// Print one JSON object instead: how it ended, its output, time and memory.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `rlef judge`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 every test that was asked for accepted; 1 not accepted; 2 wrong usage; \
+3 a fault of the machinery, which says nothing about the program."
+)]
+pub struct Judge {
+    /// The problem's id.
+    pub problem: String,
+    /// The program, in Python; `-` reads it from stdin.
+    pub file: PathBuf,
+    /// Problem set: micro, micro:SEED, basics, a JSONL file, or a folder with train.jsonl, valid.jsonl, test.jsonl;
+    /// default: basics, then micro.
+    #[arg(long, value_name = "SET")]
+    pub problems: Option<String>,
+    /// Only the public tests.
+    #[arg(long)]
+    pub public_only: bool,
+    /// Only the private tests.
+    #[arg(long, conflicts_with = "public_only")]
+    pub private_only: bool,
+    /// Stop at the first test that is not accepted.
+    #[arg(long)]
+    pub stop: bool,
+    /// Print JSON: every test with its verdict, output, time and first difference.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `rlef problems`
+#[derive(Debug, clap::Args)]
+pub struct Problems {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ProblemsCommand,
+}
+
+/// What to do with problems.
+#[derive(Debug, Subcommand)]
+pub enum ProblemsCommand {
+    /// Write a generated family to train.jsonl, valid.jsonl and test.jsonl.
+    Generate(Generate),
+    /// The problems of a set, one a line; without a set, the bundled sets.
+    List(List),
+    /// A problem: statement, limits, tests.
+    Show(Show),
+}
+
+/// A family of generated problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// Short problems whose statement leaves three choices open.
+    Micro,
+}
+
+/// `rlef problems generate`
+#[derive(Debug, clap::Args)]
+pub struct Generate {
+    /// The family.
+    #[arg(value_enum)]
+    pub family: Family,
+    /// Its seed; the same seed gives the same problems.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Folder to write to.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Replace files that are there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `rlef problems list`
+#[derive(Debug, clap::Args)]
+pub struct List {
+    /// The set: micro, micro:SEED, basics, a JSONL file, or a folder.
+    pub set: Option<String>,
+    /// Only this split.
+    #[arg(long, requires = "set")]
+    pub split: Option<String>,
+}
+
+/// `rlef problems show`
+#[derive(Debug, clap::Args)]
+pub struct Show {
+    /// The problem's id.
+    pub id: String,
+    /// Problem set; default: basics, then micro.
+    #[arg(long, value_name = "SET")]
+    pub problems: Option<String>,
+    /// Also the private tests.
+    #[arg(long)]
+    pub private: bool,
+}
+
+/// Seconds on the command line: above 0, at most a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a number of seconds above 0 and at most 86400");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    } else {
+        Err(wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn seconds_are_positive_numbers() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for wrong in ["0", "-1", "nan", "inf", "1e9", "", "2s"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }

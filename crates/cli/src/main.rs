@@ -8,6 +8,7 @@ mod parts;
 mod plot;
 mod progress;
 mod settings;
+mod text;
 
 use clap::Parser;
 

@@ -1,11 +1,13 @@
 //! The parts that several commands build.
 
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use rlef_judge::{Judge, JudgeConfig};
-use rlef_problems::{Problem, ProblemSet};
+use rlef_problems::{Problem, ProblemSet, SetError};
 use rlef_sandbox::{Config, Sandbox};
 
 /// A judge on a fresh sandbox. Made before anything large is in memory.
@@ -27,6 +29,39 @@ pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>
         bail!("split {split} of {} has no problems", set.name());
     }
     Ok(all[..n].iter().cloned().map(Arc::new).collect())
+}
+
+/// The problem of that id in the first of `sets` that has it, and that set.
+pub fn problem(id: &str, sets: &[&str]) -> Result<(ProblemSet, Problem)> {
+    let mut missing = Vec::new();
+    for name in sets {
+        let set = ProblemSet::open(name)?;
+        match set.get(id) {
+            Ok(problem) => {
+                let problem = problem.clone();
+                return Ok((set, problem));
+            }
+            Err(error @ SetError::UnknownId { .. }) => missing.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bail!("{}", missing.join("\n       "))
+}
+
+/// The text of a program: a file, or `-` for stdin.
+pub fn program(path: &Path) -> Result<String> {
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .context("cannot read the program from stdin")?;
+        bytes
+    } else {
+        std::fs::read(path)
+            .with_context(|| format!("cannot read the program {}", path.display()))?
+    };
+    String::from_utf8(bytes)
+        .with_context(|| format!("the program {} is not UTF-8 text", path.display()))
 }
 
 /// A flag that ctrl-C (or SIGTERM) raises; a second one ends the process at once.

@@ -1,6 +1,9 @@
 //! What each command does.
 
 mod eval;
+mod judge;
+mod problems;
+mod run;
 mod sft;
 mod train;
 
@@ -16,5 +19,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Train(a) => train::run(a),
         Command::Sft(a) => sft::run(a),
         Command::Eval(a) => eval::run(a),
+        Command::Judge(a) => judge::run(&a),
+        Command::Run(a) => run::run(&a),
+        Command::Problems(a) => problems::run(a),
     }
+}
+
+/// Says that the machinery failed, which is nobody's verdict, and gives the exit code for it.
+fn fault(error: &anyhow::Error) -> ExitCode {
+    eprintln!("fault: {error:#}");
+    ExitCode::from(3)
 }

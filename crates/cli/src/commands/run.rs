@@ -1,0 +1,142 @@
+//! `rlef run`: one program in the sandbox.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use rlef_sandbox::{Config, Ending, Limits, Outcome, Sandbox};
+use serde::Serialize;
+
+use crate::args::Run;
+use crate::parts;
+use crate::text;
+
+pub fn run(args: &Run) -> Result<ExitCode> {
+    let source = parts::program(&args.file)?;
+    let stdin = if args.file == Path::new("-") {
+        vec![]
+    } else {
+        input()?
+    };
+    let mut limits = Limits::with_cpu(args.cpu);
+    limits.memory_bytes = args.memory << 20;
+    if let Some(wall) = args.wall {
+        limits.wall = wall;
+    }
+    let outcome =
+        Sandbox::new(Config::default()).and_then(|sandbox| sandbox.run(&source, &stdin, &limits));
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return Ok(super::fault(&error.into())),
+    };
+    let code = exit_code(outcome.ending);
+    if args.json {
+        let report = Report::new(&outcome, code);
+        text::print(&format!("{}\n", serde_json::to_string(&report)?))?;
+    } else {
+        pass_on(&outcome)?;
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Everything on stdin: the program gets it as a whole.
+fn input() -> Result<Vec<u8>> {
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        eprintln!("reading the program's stdin; ctrl-D ends it");
+    }
+    let mut bytes = vec![];
+    stdin.read_to_end(&mut bytes).context("cannot read stdin")?;
+    Ok(bytes)
+}
+
+/// Signals that name a limit of ours, as shells count them: 128 + signal.
+fn exit_code(ending: Ending) -> u8 {
+    let signal = |number: i32| 128 + (number & 0x7f) as u8;
+    match ending {
+        Ending::Exited(status) => (status & 0xff) as u8,
+        Ending::Signalled(number) => signal(number),
+        // As timeout(1) has it.
+        Ending::CpuLimit | Ending::WallLimit => 124,
+        // SIGKILL, SIGXFSZ and SIGSYS.
+        Ending::MemoryLimit => signal(9),
+        Ending::OutputLimit => signal(25),
+        Ending::Forbidden(_) => signal(31),
+    }
+}
+
+/// The program's stdout and stderr to ours, then a line on how it ended.
+fn pass_on(outcome: &Outcome) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    // A reader that has gone wants no more of it.
+    let _ = out.write_all(&outcome.stdout).and_then(|()| out.flush());
+    let mut err = std::io::stderr().lock();
+    err.write_all(&outcome.stderr)?;
+    if outcome.stderr.last().is_some_and(|&b| b != b'\n') {
+        writeln!(err)?;
+    }
+    let memory = outcome
+        .peak_memory_bytes
+        .map(|bytes| format!(", {:.1} MiB", bytes as f64 / f64::from(1 << 20)))
+        .unwrap_or_default();
+    writeln!(
+        err,
+        "rlef: {}, {:.3} s CPU, {:.3} s wall{memory}",
+        outcome.ending,
+        outcome.cpu.as_secs_f64(),
+        outcome.wall.as_secs_f64()
+    )?;
+    Ok(())
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    /// `ending`, and where it has one, `detail`: exit status, signal or system call.
+    #[serde(flatten)]
+    ending: Ending,
+    /// What this command exits with.
+    exit_code: u8,
+    stdout: String,
+    stderr: String,
+    cpu_s: f64,
+    wall_s: f64,
+    peak_memory_bytes: Option<u64>,
+}
+
+impl Report {
+    fn new(outcome: &Outcome, exit_code: u8) -> Self {
+        Self {
+            ending: outcome.ending,
+            exit_code,
+            stdout: String::from_utf8_lossy(&outcome.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&outcome.stderr).into_owned(),
+            cpu_s: outcome.cpu.as_secs_f64(),
+            wall_s: outcome.wall.as_secs_f64(),
+            peak_memory_bytes: outcome.peak_memory_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ending_has_its_code() {
+        let codes = [
+            (Ending::Exited(0), 0),
+            (Ending::Exited(7), 7),
+            (Ending::Signalled(11), 139),
+            (Ending::CpuLimit, 124),
+            (Ending::WallLimit, 124),
+            (Ending::MemoryLimit, 137),
+            (Ending::OutputLimit, 153),
+            (Ending::Forbidden(Some(41)), 159),
+        ];
+        for (ending, code) in codes {
+            assert_eq!(exit_code(ending), code, "{ending}");
+        }
+    }
+}
