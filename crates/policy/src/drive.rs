@@ -27,6 +27,52 @@ pub struct Task {
     pub sample: u64,
 }
 
+impl Task {
+    /// Rollout `sample` of `problem` in a run of that seed; `split` is what a donor is chosen from where the feedback
+    /// is random.
+    pub fn new(
+        problem: &Arc<Problem>,
+        sample: u64,
+        split: &[Arc<Problem>],
+        episode: &EpisodeConfig,
+        seed: u64,
+    ) -> Self {
+        let donor = match episode.feedback {
+            FeedbackMode::Random => choose_donor(
+                split,
+                &problem.id,
+                start(dialog_seed(seed, &problem.id, sample, usize::MAX)),
+            ),
+            FeedbackMode::Real | FeedbackMode::None => None,
+        };
+        Self {
+            problem: problem.clone(),
+            donor,
+            sample,
+        }
+    }
+
+    /// Its episode in a run of that seed.
+    ///
+    /// # Errors
+    /// A setting, the problem or the donor is not usable.
+    pub fn episode(&self, config: &EpisodeConfig, seed: u64) -> Result<Episode, EpisodeError> {
+        let seed = dialog_seed(seed, &self.problem.id, self.sample, usize::MAX - 1);
+        Episode::new(
+            self.problem.clone(),
+            self.donor.clone(),
+            config,
+            start(seed),
+        )
+    }
+}
+
+/// The first eight bytes of a seed.
+fn start(seed: [u8; 32]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = seed;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// How episodes are run.
 #[derive(Debug, Clone)]
 pub struct Drive {
@@ -84,19 +130,7 @@ pub fn tasks(
     let mut all = Vec::new();
     for problem in problems {
         for sample in samples.clone() {
-            let key = dialog_seed(seed, &problem.id, sample, usize::MAX);
-            let key = u64::from_le_bytes([
-                key[0], key[1], key[2], key[3], key[4], key[5], key[6], key[7],
-            ]);
-            let donor = match episode.feedback {
-                FeedbackMode::Random => choose_donor(problems, &problem.id, key),
-                FeedbackMode::Real | FeedbackMode::None => None,
-            };
-            all.push(Task {
-                problem: problem.clone(),
-                donor,
-                sample,
-            });
+            all.push(Task::new(problem, sample, problems, episode, seed));
         }
     }
     all
@@ -201,21 +235,7 @@ impl Shared<'_> {
         let mut session = policy.open();
         let mut open = Vec::new();
         for task in tasks {
-            let key = dialog_seed(
-                self.config.seed,
-                &task.problem.id,
-                task.sample,
-                usize::MAX - 1,
-            );
-            let seed = u64::from_le_bytes([
-                key[0], key[1], key[2], key[3], key[4], key[5], key[6], key[7],
-            ]);
-            let episode = Episode::new(
-                task.problem.clone(),
-                task.donor.clone(),
-                &self.config.episode,
-                seed,
-            )?;
+            let episode = task.episode(&self.config.episode, self.config.seed)?;
             let rollout = Rollout {
                 problem: task.problem.clone(),
                 sample: task.sample,

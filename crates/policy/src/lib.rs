@@ -3,12 +3,14 @@
 //! A [`Policy`] opens [`Session`]s; a session answers many dialogs at once, turn by turn. [`drive`] runs episodes
 //! with a policy through the judge. Training, evaluation and supervised data all come from this one loop.
 
+mod dialog;
 mod drive;
 mod local;
 mod rollout;
 mod seed;
 mod tabular;
 
+pub use dialog::{Dialog, DialogTurn};
 pub use drive::{Drive, DriveError, Progress, Task, Timing, drive, tasks};
 pub use local::LocalPolicy;
 pub use rollout::{Author, Outcome, Rollout, Token, Turn};

@@ -65,18 +65,32 @@ impl Policy for LocalPolicy {
     }
 }
 
-struct LocalSession<'p> {
+pub(crate) struct LocalSession<'p> {
     policy: &'p LocalPolicy,
     generator: Option<Generator<'p>>,
     rows: Vec<Row>,
 }
 
-struct Row {
-    dialog: usize,
+#[derive(Default)]
+pub(crate) struct Row {
+    pub(crate) dialog: usize,
     /// The template's pieces so far, as recorded in tokens.
-    pieces: Vec<String>,
+    pub(crate) pieces: Vec<String>,
     /// The token that ended the last answer, if one did.
-    end: Option<u32>,
+    pub(crate) end: Option<u32>,
+    /// Tokens of the record that the model has yet to read before the next turn's prompt.
+    pub(crate) backlog: Vec<u32>,
+}
+
+impl<'p> LocalSession<'p> {
+    /// Takes up one dialog where its record ends.
+    pub(crate) fn resume(policy: &'p LocalPolicy, row: Row) -> Self {
+        Self {
+            policy,
+            generator: Some(Generator::new(&policy.model, &policy.frame, 1)),
+            rows: vec![row],
+        }
+    }
 }
 
 /// A dialog as templates see it.
@@ -92,7 +106,7 @@ pub(crate) fn chat(messages: &[Message]) -> Vec<ChatMessage> {
 
 impl Row {
     /// The tokens that the next turn appends. What was recorded before must still be what the template says.
-    fn prompt(
+    pub(crate) fn prompt(
         &mut self,
         messages: &[Message],
         tokenizer: &ChatTokenizer,
@@ -152,22 +166,26 @@ impl Session for LocalSession<'_> {
                     .iter()
                     .map(|a| Row {
                         dialog: a.dialog,
-                        pieces: vec![],
-                        end: None,
+                        ..Row::default()
                     })
                     .collect();
                 none.insert(Generator::new(&policy.model, &policy.frame, asks.len()))
             }
         };
         let mut prompts = Vec::new();
+        let mut appended = Vec::new();
         for (row, ask) in self.rows.iter_mut().zip(asks) {
-            prompts.push(row.prompt(ask.messages, tokenizer)?);
+            let prompt = row.prompt(ask.messages, tokenizer)?;
+            let mut append = std::mem::take(&mut row.backlog);
+            append.extend(&prompt);
+            prompts.push(prompt);
+            appended.push(append);
         }
-        let token_asks = prompts
+        let token_asks = appended
             .iter()
             .zip(asks)
-            .map(|(prompt, ask)| TokenAsk {
-                append: prompt,
+            .map(|(append, ask)| TokenAsk {
+                append,
                 rng: ChaCha8Rng::from_seed(ask.seed),
             })
             .collect();
