@@ -32,6 +32,8 @@ use nix::unistd::Pid;
 
 use crate::wire::{Reply, Request, RunEnd, RunRequest, SlotPlan, Trouble, receive, send};
 
+pub(crate) use confine::FIXED_ADDRESSES;
+
 /// Environment variable that makes a program of this crate a launcher.
 pub(crate) const MARK: &str = "RLEF_SANDBOX_LAUNCHER";
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::launcher::FIXED_ADDRESSES;
 use crate::slot::Slot;
 
 pub(crate) const SELF_CHECK: &str = include_str!("../assets/self_check.py");
@@ -144,6 +145,11 @@ pub(crate) fn judge(seen: &SelfCheck, slot: &Slot) -> Vec<Protection> {
             "volunteer for the out-of-memory killer",
             "first to go when memory runs out",
             "set memory limits that fit the machine",
+        ),
+        (
+            FIXED_ADDRESSES,
+            "same addresses in every run",
+            "programs that depend on addresses may not repeat; in a container, let its filter pass `personality`",
         ),
     ] {
         let trouble = slot.missing.iter().find(|t| t.step == step);

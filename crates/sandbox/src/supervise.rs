@@ -113,10 +113,11 @@ fn pipe(slot: &Slot) -> Result<(File, OwnedFd), Fault> {
 fn request(job: &Job) -> RunRequest {
     let limits = job.limits;
     let cpu = limits.cpu.min(FOREVER);
-    let seconds = (cpu.as_secs() + u64::from(cpu.subsec_nanos() > 0)).max(1);
+    // A backstop should this process die or stall. The kernel counts timer ticks for it, which on a busy or virtual
+    // machine run ahead of the exact account by a fifth and more; it must not be what decides.
+    let seconds = cpu.as_secs().saturating_mul(2).saturating_add(2);
     let same = |what: u32, value: u64| (what, value, value);
     let limits_of = vec![
-        // The kernel's own clock, in whole seconds, behind the finer one here.
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
         same(
             libc::RLIMIT_AS,

@@ -37,8 +37,8 @@ pub(crate) fn judge(
     if libc::WIFSIGNALED(status) {
         return Ok(match libc::WTERMSIG(status) {
             libc::SIGSYS => Ending::Forbidden(None),
-            // The kernel's clock may be a tick ahead of the account.
-            libc::SIGXCPU if cpu >= limits.cpu.mul_f64(0.9) => Ending::CpuLimit,
+            // The kernel's own limit, far above ours, or a program that says so itself.
+            libc::SIGXCPU => Ending::CpuLimit,
             signal => Ending::Signalled(signal),
         });
     }
@@ -87,7 +87,7 @@ mod tests {
         );
         assert_eq!(
             judged(None, libc::SIGXCPU, ms(90), ""),
-            Some(Ending::Signalled(libc::SIGXCPU))
+            Some(Ending::CpuLimit)
         );
         assert_eq!(
             judged(None, libc::SIGSYS, ms(10), ""),

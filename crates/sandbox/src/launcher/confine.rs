@@ -20,6 +20,9 @@ pub(crate) const INSIDE: u32 = 1000;
 /// Highest capability number to try; the kernel says EINVAL at the first that it does not know.
 const CAPABILITIES: libc::c_ulong = 64;
 
+/// Name of the step that switches address randomisation off.
+pub(crate) const FIXED_ADDRESSES: &str = "switch address randomisation off";
+
 /// Every signal as at the start of a process, save for those that the first process waits for.
 pub(super) fn reset_signals() -> io::Result<()> {
     for signal in 1..=64 {
@@ -57,11 +60,22 @@ pub(super) fn set_up(plan: &SlotPlan) -> Result<Vec<Trouble>, Trouble> {
         "volunteer for the out-of-memory killer",
         fs::write("/proc/self/oom_score_adj", "1000"),
     );
+    optional(&mut missing, FIXED_ADDRESSES, fixed_addresses());
     step("set the host name", nix::unistd::sethostname("sandbox"))?;
     drop_bounding_set()?;
     step("set no_new_privs", prctl::set_no_new_privs())?;
     step("close its memory to others", prctl::set_dumpable(false))?;
     Ok(missing)
+}
+
+/// The same addresses in every run, so that what depends on them (hashes of objects, order of sets) repeats. A program
+/// that may run any code anyway gains nothing from knowing them.
+fn fixed_addresses() -> io::Result<()> {
+    // SAFETY: plain numbers; the flag is for what this process starts.
+    match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 fn enter_namespaces(missing: &mut Vec<Trouble>) -> Result<(), Trouble> {

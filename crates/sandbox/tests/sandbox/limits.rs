@@ -50,6 +50,32 @@ fn busy_loops_end_at_the_cpu_limit() {
 }
 
 #[test]
+fn a_program_below_its_cpu_limit_passes_and_one_above_never_does() {
+    let burn = |seconds: f64| {
+        format!("import time\nwhile time.process_time() < {seconds}: pass\nprint('done')")
+    };
+    let (below, above) = (burn(0.8), burn(1.2));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let outcome = run_with(&below, b"", &one_second());
+                assert_eq!(outcome.ending, Ending::Exited(0), "after {:?}", outcome.cpu);
+                let outcome = run_with(&above, b"", &one_second());
+                assert_eq!(outcome.ending, Ending::CpuLimit, "after {:?}", outcome.cpu);
+            });
+        }
+    });
+}
+
+#[test]
+fn the_kernels_cpu_limit_is_far_above_ours_and_means_the_same() {
+    let source = "import resource; print(resource.getrlimit(resource.RLIMIT_CPU))";
+    assert_eq!(text(&run(source).stdout), "(6, 7)\n");
+    let signal = "import os; os.kill(os.getpid(), 24)";
+    assert_eq!(run(signal).ending, Ending::CpuLimit);
+}
+
+#[test]
 fn cpu_time_of_all_processes_counts_together() {
     let source = "import os\nfor _ in range(5):\n    if os.fork() == 0:\n        while True: pass\nfor _ in range(5): os.wait()";
     let outcome = run_with(source, b"", &one_second());
