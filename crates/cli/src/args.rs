@@ -28,6 +28,8 @@ pub enum Command {
     Run(Run),
     /// Judge a program on a problem's public and private tests.
     Judge(Judge),
+    /// One dialog step by step: see what the model is told, what it answers and what its program did.
+    Debug(Debug),
     /// List, show and generate problems.
     Problems(Problems),
 }
@@ -193,6 +195,33 @@ pub struct Judge {
     /// Print JSON: every test with its verdict, output, time and first difference.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `rlef debug`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Commands are read from the terminal, or from stdin as plain lines; `help` lists them. \
+With one seed, a dialog in which only the model answers is rollout 0 of `rlef eval`."
+)]
+pub struct Debug {
+    /// The problem's id. Without --problems it is also looked for in basics and micro.
+    pub problem: String,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The model: tiny (embedded), a folder in Hugging Face layout (also a run's checkpoint), or none: all answers
+    /// are typed.
+    #[arg(long)]
+    pub model: Option<String>,
+    /// What the model is told between answers.
+    #[arg(long, value_enum)]
+    pub feedback: Option<Feedback>,
+    /// Answers that may be given.
+    #[arg(long)]
+    pub max_turns: Option<usize>,
+    /// Temperature.
+    #[arg(long)]
+    pub temperature: Option<f32>,
 }
 
 /// `rlef problems`

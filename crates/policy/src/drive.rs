@@ -167,8 +167,7 @@ pub fn drive(
         generate: AtomicU64::new(0),
         execute: AtomicU64::new(0),
     };
-    let slots: Vec<Mutex<Option<Result<Vec<Outcome>, DriveError>>>> =
-        (0..batches).map(|_| Mutex::new(None)).collect();
+    let slots: Vec<Slot> = (0..batches).map(|_| Mutex::new(None)).collect();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -209,6 +208,9 @@ pub fn drive(
     };
     Ok((outcomes, timing))
 }
+
+/// What a batch came to, once it has.
+type Slot = Mutex<Option<Result<Vec<Outcome>, DriveError>>>;
 
 struct Shared<'a> {
     judge: &'a Judge,

@@ -69,7 +69,7 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
             })
             .collect();
         format!(
-            "{}{verdict}; accepted: {}\n",
+            "{}{verdict} (tests accepted: {})\n",
             tables.collect::<String>(),
             counts.join(", ")
         )
@@ -111,12 +111,13 @@ pub fn table(report: &Report) -> String {
         let message = text::block(&first.detail.to_string(), "    ", 2000);
         return format!("  all {} tests  compile error\n{message}", report.total);
     }
-    let mut rows: Vec<Vec<String>> = report.results.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = report.results.iter().map(row).collect();
+    let mut shown = text::columns(&rows, "  ");
     let left = report.total - report.results.len();
     if left > 0 {
-        rows.push(vec![format!("({left} more not run)")]);
+        shown.push_str(&format!("  ({left} more not run)\n"));
     }
-    text::columns(&rows, "  ")
+    shown
 }
 
 fn row(result: &TestResult) -> Vec<String> {

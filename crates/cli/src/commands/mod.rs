@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod debug;
 mod eval;
 mod judge;
 mod problems;
@@ -21,6 +22,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Eval(a) => eval::run(a),
         Command::Judge(a) => judge::run(&a),
         Command::Run(a) => run::run(&a),
+        Command::Debug(a) => debug::run(&a),
         Command::Problems(a) => problems::run(a),
     }
 }

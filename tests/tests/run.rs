@@ -1,0 +1,140 @@
+//! `rlef run`: what the program wrote, how it ended, and the exit code.
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use serde_json::Value;
+
+fn run(program: &str, options: &[&str]) -> Assert {
+    Command::from_std(rlef_tests::rlef())
+        .args(["run", "-"])
+        .args(options)
+        .write_stdin(program)
+        .assert()
+}
+
+fn json(program: &str, options: &[&str], code: i32) -> Value {
+    let mut all = vec!["--json"];
+    all.extend(options);
+    let output = run(program, &all).code(code).get_output().clone();
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[test]
+fn stdin_stdout_stderr_and_exit_code_pass_through() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.py");
+    let program = "import sys\nprint(sys.stdin.read().upper(), end='')\nsys.stderr.write('oh')\nsys.exit(7)\n";
+    std::fs::write(&file, program).expect("a file");
+    let output = Command::from_std(rlef_tests::rlef())
+        .arg("run")
+        .arg(&file)
+        .write_stdin("one\ntwo")
+        .assert()
+        .code(7)
+        .get_output()
+        .clone();
+    assert_eq!(output.stdout, b"ONE\nTWO");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines[0], "oh");
+    assert!(lines[1].starts_with("rlef: exit status 7, "), "{stderr}");
+    for part in ["s CPU", "s wall", "MiB"] {
+        assert!(lines[1].contains(part), "{stderr}");
+    }
+}
+
+#[test]
+fn a_program_from_stdin_has_an_empty_stdin() {
+    let output = run("import sys; print(repr(sys.stdin.read()))", &[])
+        .code(0)
+        .get_output()
+        .clone();
+    assert_eq!(output.stdout, b"''\n");
+}
+
+#[test]
+fn each_limit_has_its_exit_code() {
+    let cases = [
+        ("while True: pass", &["--cpu", "0.3"][..], 124, "cpu_limit"),
+        (
+            "import time; time.sleep(60)",
+            &["--cpu", "1", "--wall", "0.5"],
+            124,
+            "wall_limit",
+        ),
+        (
+            "x = bytearray(10**9)",
+            &["--memory", "200"],
+            137,
+            "memory_limit",
+        ),
+        ("import os; os.kill(os.getpid(), 11)", &[], 139, "signalled"),
+        ("while True: print('a' * 100000)", &[], 153, "output_limit"),
+    ];
+    for (program, options, code, ending) in cases {
+        let report = json(program, options, code);
+        assert_eq!(report["ending"], ending, "{program}: {report}");
+        assert_eq!(report["exit_code"], code, "{program}");
+    }
+}
+
+#[test]
+fn json_says_it_all() {
+    let program = "import os, sys\nos.write(1, b'a\\xff')\nprint('é', file=sys.stderr)\n";
+    let report = json(program, &[], 0);
+    assert_eq!(report["ending"], "exited");
+    assert_eq!(report["detail"], 0);
+    assert_eq!(report["stdout"], "a\u{fffd}");
+    assert_eq!(report["stderr"], "é\n");
+    assert!(
+        report["cpu_s"]
+            .as_f64()
+            .is_some_and(|s| s > 0.0 && s < 10.0)
+    );
+    assert!(report["wall_s"].as_f64().is_some_and(|s| s > 0.0));
+    assert!(
+        report["peak_memory_bytes"]
+            .as_u64()
+            .is_some_and(|b| b > 1 << 20)
+    );
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    Command::from_std(rlef_tests::rlef())
+        .args(["run", "/nowhere/a.py"])
+        .assert()
+        .code(2);
+    for (option, value) in [("--cpu", "0"), ("--wall", "soon"), ("--memory", "0")] {
+        run("print(1)", &[option, value]).code(2);
+    }
+    let output = Command::from_std(rlef_tests::rlef())
+        .args(["run", "-"])
+        .write_stdin(&b"\xff\xfe"[..])
+        .assert()
+        .code(2)
+        .get_output()
+        .clone();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("not UTF-8"), "{stderr}");
+}
+
+#[test]
+fn without_an_interpreter_it_is_a_fault_and_not_a_verdict() {
+    for arguments in [&["run", "-"][..], &["judge", "double-it", "-"]] {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(arguments)
+            .env("PATH", "/nowhere")
+            .write_stdin("print(1)")
+            .assert()
+            .code(3)
+            .get_output()
+            .clone();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            stderr.starts_with("fault: ") && stderr.contains("python3"),
+            "{stderr}"
+        );
+        assert!(output.stdout.is_empty());
+    }
+}

@@ -1,0 +1,250 @@
+//! `rlef train` and `rlef eval`: one seed, one result; what is typed wrongly is said; ctrl-C loses nothing.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::{Map, Value};
+
+const MODEL: &str = "tiny";
+
+/// Small enough for seconds.
+const SMALL: [&str; 16] = [
+    "--model",
+    MODEL,
+    "--seed",
+    "3",
+    "--set",
+    "rollout.problems=8",
+    "--set",
+    "ppo.minibatches=2",
+    "--set",
+    "eval.every=1",
+    "--set",
+    "eval.valid_problems=4",
+    "--set",
+    "eval.test_problems=4",
+    "--set",
+    "optimiser.warmup_updates=0",
+];
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("plain text")
+}
+
+/// Each line of the metrics, without the times.
+fn metrics(run: &Path) -> Vec<Map<String, Value>> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).expect("metrics");
+    text.lines()
+        .map(|line| {
+            let mut line: Map<String, Value> = serde_json::from_str(line).expect("JSON");
+            line.retain(|key, _| !key.starts_with("timing_s/") && !key.starts_with("perf/"));
+            line
+        })
+        .collect()
+}
+
+#[test]
+fn one_seed_one_training() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = ["a", "b"].map(|run| folder.path().join(run));
+    for run in &runs {
+        Command::from_std(rlef_tests::rlef())
+            .args(["train", "--iterations", "2", "--out", name(run)])
+            .args(SMALL)
+            .assert()
+            .success();
+    }
+    let [a, b] = runs.each_ref().map(|run| metrics(run));
+    assert_eq!(a, b);
+    let steps = a.iter().filter(|line| line.contains_key("reward"));
+    assert_eq!(steps.count(), 2);
+    for file in [
+        "checkpoint/model.safetensors",
+        "results.json",
+        "results.md",
+        "config.toml",
+    ] {
+        let [a, b] = runs
+            .each_ref()
+            .map(|run| std::fs::read(run.join(file)).expect(file));
+        assert!(a == b && !a.is_empty(), "{file} differs or is empty");
+    }
+    let svg = std::fs::read_to_string(runs[0].join("curve.svg")).expect("a curve");
+    assert!(svg.starts_with("<svg"));
+    // The weights have moved, or equality would say nothing.
+    let base = rlef_tests::root().join("configs/tiny/base/model.safetensors");
+    let base = std::fs::read(base).expect("the embedded model");
+    let trained = std::fs::read(runs[0].join("checkpoint/model.safetensors")).expect("weights");
+    assert_ne!(base, trained);
+}
+
+#[test]
+fn a_run_is_not_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let metrics = folder.path().join("metrics.jsonl");
+    std::fs::write(&metrics, "mine").expect("a file");
+    let output = Command::from_std(rlef_tests::rlef())
+        .args(["train", "--out", name(folder.path())])
+        .args(SMALL)
+        .args(["--iterations", "1"])
+        .output()
+        .expect("rlef starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("already holds a run"), "{stderr}");
+    assert_eq!(std::fs::read(metrics).expect("a file"), b"mine");
+}
+
+#[test]
+fn one_seed_one_evaluation() {
+    let evaluate = |seed: &str| {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args([
+                "eval", "--model", MODEL, "--limit", "6", "--json", "--seed", seed,
+            ])
+            .assert()
+            .success()
+            .get_output()
+            .clone();
+        output.stdout
+    };
+    let first = evaluate("1");
+    assert_eq!(first, evaluate("1"));
+    let report: Value = serde_json::from_slice(&first).expect("JSON");
+    let value = report["score"]["estimate"]["value"].as_f64();
+    assert!(value.is_some_and(|v| (0.0..=1.0).contains(&v)), "{report}");
+    assert_eq!(report["config"]["seed"], 1);
+}
+
+#[test]
+fn what_is_typed_wrongly_names_the_nearest() {
+    for (arguments, words) in [
+        (
+            &["train", "--set", "ppo.clp=0.1"][..],
+            "unknown setting `ppo.clp`; did you mean `ppo.clip`?",
+        ),
+        (&["eval", "--set", "sed=1"], "did you mean `seed`?"),
+        (
+            &["sft", "--out", "/nowhere", "--set", "epoch=1"],
+            "did you mean `epochs`?",
+        ),
+        (&["train", "--set", "ppo.clip=yes"], "wrong kind"),
+        (&["train", "--set", "ppo.clip=2"], "ppo.clip"),
+        (&["train", "--problems", "mikro"], "no problem set `mikro`"),
+        (&["eval", "--split", "tset"], "no split `tset`"),
+        (&["eval", "--device", "gpu"], "gpu"),
+        (&["eval", "--model", "/nowhere"], "neither `tiny`"),
+        (&["train", "--config", "/nowhere.toml"], "/nowhere.toml"),
+        (&["trian"], "train"),
+    ] {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(arguments)
+            .output()
+            .expect("rlef starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_plan_can_be_run_as_a_configuration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = |arguments: &[&str]| {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(["train", "--dry-run"])
+            .args(arguments)
+            .assert()
+            .success()
+            .get_output()
+            .clone();
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = plan(&[&SMALL[..], &["--iterations", "7"]].concat());
+    assert!(
+        text.contains("iterations = 7\n") && text.contains("seed = 3\n"),
+        "{text}"
+    );
+    let file = folder.path().join("plan.toml");
+    std::fs::write(&file, &text).expect("a file");
+    assert_eq!(plan(&["--config", name(&file)]), text);
+    for arguments in [
+        &["eval", "--model", MODEL][..],
+        &["sft", "--out", "/nowhere/at/all"],
+    ] {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(arguments)
+            .arg("--dry-run")
+            .assert()
+            .success()
+            .get_output()
+            .clone();
+        assert!(!output.stdout.is_empty());
+    }
+}
+
+/// Ends the process when a test fails half-way.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait(what: &str, seconds: u64, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(
+            start.elapsed() < Duration::from_secs(seconds),
+            "waited {seconds} s for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_a_checkpoint_that_can_be_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = rlef_tests::rlef();
+    command
+        .args(["train", "--iterations", "100000", "--out", name(&run)])
+        .args(SMALL)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut train = Running(command.spawn().expect("rlef starts"));
+    let log = run.join("metrics.jsonl");
+    wait("the first iteration", 120, || {
+        assert_eq!(
+            train.0.try_wait().expect("a process"),
+            None,
+            "training ended by itself"
+        );
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("\"reward\""))
+    });
+    let signalled = std::process::Command::new("kill")
+        .args(["-INT", &train.0.id().to_string()])
+        .status()
+        .expect("kill starts");
+    assert!(signalled.success());
+    let mut ended = None;
+    wait("the end", 120, || {
+        ended = train.0.try_wait().expect("a process");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    Command::from_std(rlef_tests::rlef())
+        .args([
+            "eval",
+            "--limit",
+            "2",
+            "--model",
+            name(&run.join("checkpoint")),
+        ])
+        .assert()
+        .success();
+}
