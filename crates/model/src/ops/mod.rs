@@ -1,11 +1,28 @@
 //! The operations of the network, each one function.
 //!
-//! Every function here is written in the backend's generic operations, with gradients by the backend; where the
-//! tensors live on the CPU, a fused operation with a backward pass of its own (`cpu`) gives the same numbers
-//! faster.
+//! Where the tensors are 32-bit floats on the CPU, a fused operation with a backward pass of its own (`cpu`) does
+//! the work; everywhere else, and for shapes that it does not know, the operations of [`generic`].
 
-use burn::tensor::activation::{silu, softmax};
+mod cpu;
+pub mod generic;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// Whether fused operations may be used.
+static FUSED: AtomicBool = AtomicBool::new(true);
+
+/// Switches the fused operations off or on, for the whole process: to measure what they are worth, or to find out
+/// whether a result comes from them. They are on at the start.
+pub fn set_fused(on: bool) {
+    FUSED.store(on, Ordering::Relaxed);
+}
+
+/// The fused operation's result, if there is one.
+fn fused<T>(f: impl FnOnce() -> Option<T>) -> Option<T> {
+    FUSED.load(Ordering::Relaxed).then(f).flatten()
+}
 
 /// Heads and their width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,26 +44,22 @@ impl AttentionShape {
 
 /// `x · w` over the last dimension; `w` is `[in, out]`.
 pub fn linear(x_btd: Tensor<3>, w: Tensor<2>) -> Tensor<3> {
-    let [b, t, d] = x_btd.dims();
-    let out = w.dims()[1];
-    x_btd.reshape([b * t, d]).matmul(w).reshape([b, t, out])
+    generic::linear(x_btd, w)
 }
 
 /// Root mean square norm: `x / √(mean(x²) + eps) · w` over the last dimension.
 pub fn rms_norm(x_btd: Tensor<3>, w_d: Tensor<1>, eps: f64) -> Tensor<3> {
-    let mean_square = x_btd.clone().square().mean_dim(2);
-    let scaled = x_btd / mean_square.add_scalar(eps).sqrt();
-    scaled * w_d.unsqueeze()
+    fused(|| cpu::rms_norm(&x_btd, &w_d, eps)).unwrap_or_else(|| generic::rms_norm(x_btd, w_d, eps))
 }
 
 /// `silu(gate) · up`.
 pub fn swiglu(gate: Tensor<3>, up: Tensor<3>) -> Tensor<3> {
-    silu(gate) * up
+    fused(|| cpu::swiglu(&gate, &up)).unwrap_or_else(|| generic::swiglu(gate, up))
 }
 
 /// Causal self-attention over whole sequences from position 0: rotates, attends, `[b, t, h·e]`.
 ///
-/// `q` is `[b, t, h·e]`, `k` and `v` are `[b, t, k·e]`.
+/// `q` is `[b, t, h·e]`, `k` and `v` are `[b, t, k·e]`; `rope` is the table of all positions ([`Rope::new`]).
 pub fn attention(
     q: Tensor<3>,
     k: Tensor<3>,
@@ -54,19 +67,16 @@ pub fn attention(
     shape: AttentionShape,
     rope: &Rope,
 ) -> Tensor<3> {
-    let [b, t, _] = q.dims();
-    let rope = rope.first(t);
-    let q_bhte = rope.rotate(q, shape.head_size);
-    let k_bkte = rope.rotate(k, shape.head_size);
-    let v_bkte = v
-        .reshape([b, t, shape.kv_heads, shape.head_size])
-        .swap_dims(1, 2);
-    let bias = causal_bias(t, &q_bhte.device());
-    attend(q_bhte, k_bkte, v_bkte, bias, shape)
+    let table = rope.rows.is_none().then_some(rope);
+    fused(|| table.and_then(|r| cpu::attention(&q, &k, &v, shape, &r.cos, &r.sin)))
+        .unwrap_or_else(|| generic::attention(q, k, v, shape, rope))
 }
 
 /// Scaled dot-product attention of rotated queries `[b, h, t, e]` over rotated keys and values `[b, k, s, e]`,
 /// with `bias` added to the scores; gives `[b, t, h·e]`.
+///
+/// The bias is `[b, 1, t, s]` or `[1, 1, t, s]`. On the CPU without gradients, keys and values that are views of a
+/// larger cache are read where they lie.
 pub fn attend(
     q_bhte: Tensor<4>,
     k_bkse: Tensor<4>,
@@ -74,45 +84,16 @@ pub fn attend(
     bias_b1ts: Tensor<4>,
     shape: AttentionShape,
 ) -> Tensor<3> {
-    let [b, h, t, e] = q_bhte.dims();
-    let s = k_bkse.dims()[2];
-    let (k, group) = (shape.kv_heads, h / shape.kv_heads);
-    // Query heads of one group become rows of one product with their shared keys.
-    let q = q_bhte.reshape([b, k, group * t, e]);
-    let scores = q.matmul(k_bkse.transpose()).mul_scalar(shape.scale());
-    let scores = scores.reshape([b, k * group, t, s]) + bias_b1ts;
-    let weights = softmax(scores, 3).reshape([b, k, group * t, s]);
-    let out = weights.matmul(v_bkse).reshape([b, h, t, e]);
-    out.swap_dims(1, 2).reshape([b, t, h * e])
+    let scale = shape.scale() as f32;
+    fused(|| cpu::attend(&q_bhte, &k_bkse, &v_bkse, &bias_b1ts, shape.kv_heads, scale))
+        .unwrap_or_else(|| generic::attend(q_bhte, k_bkse, v_bkse, bias_b1ts, shape))
 }
 
-/// `[1, 1, t, t]`: 0 on and below the diagonal, −∞ above.
-fn causal_bias(t: usize, device: &Device) -> Tensor<4> {
-    let values: Vec<f32> = (0..t * t)
-        .map(|i| {
-            if i % t > i / t {
-                f32::NEG_INFINITY
-            } else {
-                0.0
-            }
-        })
-        .collect();
-    Tensor::from_data(TensorData::new(values, [1, 1, t, t]), device)
-}
-
-/// Log-probability of `targets[n]` under row n of `logits_nv`, and the entropy of the row: `[n]` each.
+/// Log-probability of `targets[n]` under row n of `logits_nv`, and the entropy of the row in nats: `[n]` each, both
+/// with gradients.
 pub fn pick_logprobs(logits_nv: Tensor<2>, targets_n: Tensor<1, Int>) -> (Tensor<1>, Tensor<1>) {
-    let n = targets_n.dims()[0];
-    let logprobs_nv = burn::tensor::activation::log_softmax(logits_nv, 1);
-    let picked_n = logprobs_nv
-        .clone()
-        .gather(1, targets_n.reshape([n, 1]))
-        .reshape([n]);
-    let entropy_n = (logprobs_nv.clone().exp() * logprobs_nv)
-        .sum_dim(1)
-        .neg()
-        .reshape([n]);
-    (picked_n, entropy_n)
+    fused(|| cpu::pick_logprobs(&logits_nv, &targets_n))
+        .unwrap_or_else(|| generic::pick_logprobs(logits_nv, targets_n))
 }
 
 /// Cosines and sines of the rotary positions, `[p, e/2]` each.
@@ -164,23 +145,7 @@ impl Rope {
 
     /// Rotates `x`, `[b, t, n·e]`, into `[b, n, t, e]`: component i with component i + e/2 (Hugging Face's pairing).
     pub fn rotate(&self, x: Tensor<3>, head_size: usize) -> Tensor<4> {
-        let [b, t, width] = x.dims();
-        let (n, half) = (width / head_size, head_size / 2);
-        let [rows, steps] = self.rows.unwrap_or([1, t]);
-        let shape = [rows, 1, steps, half];
-        let (cos, sin) = (
-            self.cos.clone().reshape(shape),
-            self.sin.clone().reshape(shape),
-        );
-        let x = x.reshape([b, t, n, head_size]).swap_dims(1, 2);
-        let low = x.clone().slice([0..b, 0..n, 0..t, 0..half]);
-        let high = x.slice([0..b, 0..n, 0..t, half..head_size]);
-        Tensor::cat(
-            vec![
-                low.clone() * cos.clone() - high.clone() * sin.clone(),
-                high * cos + low * sin,
-            ],
-            3,
-        )
+        fused(|| cpu::rotate(&x, &self.cos, &self.sin, head_size, self.rows.is_some()))
+            .unwrap_or_else(|| generic::rotate(self, x, head_size))
     }
 }
