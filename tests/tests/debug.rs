@@ -98,7 +98,6 @@ fn a_dialog_that_is_typed() {
     One line holds an integer n (-1000000000 to 1000000000). Print twice its value.
     turn 1 of 3> undo
     this is the start
-    turn 1 of 3> 
     ");
 }
 
@@ -201,19 +200,28 @@ fn the_model_plays_rollout_0_of_the_evaluation() {
     let text = session(&[&[&*id][..], &common].concat(), "\n\n\nprompt\nreward\n");
     let mut expected = String::new();
     for message in messages {
+        let role = message["role"].as_str().expect("a role");
         let content = message["content"].as_str().expect("text");
-        expected += &format!(
-            "[{}]\n{}\n",
-            message["role"].as_str().expect("a role"),
-            content
-        );
+        expected += &format!("[{role}]\n{}\n", visible(content));
     }
     assert!(text.contains(&expected), "{expected}\nis not in\n{text}");
     let reward = dialog["reward"].as_f64().expect("a number");
+    let total = text.lines().find_map(|line| line.strip_prefix("total "));
+    let total = total.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     assert!(
-        text.contains(&format!("total   {reward:+}")),
+        total.is_some_and(|t| (t - reward).abs() < 1e-4),
         "{reward}\n{text}"
     );
+}
+
+/// A model may write anything; what a terminal would obey is shown spelt out.
+fn visible(text: &str) -> String {
+    let spelt = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(spelt).collect()
 }
 
 #[test]
@@ -233,7 +241,7 @@ fn samples_can_be_taken_back_and_drawn_again() {
         let text = session(&arguments, commands);
         let parts = text.split("[assistant: ").skip(1);
         parts
-            .map(|part| part.split(">").next().unwrap_or_default().to_owned())
+            .map(|part| part.split("; reward").next().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
     let once = answers("model\n");

@@ -85,7 +85,10 @@ impl Console {
                 self.pasted.clear();
                 Ok(Input::Interrupted)
             }
-            Err(ReadlineError::Eof) => Ok(Input::End),
+            Err(ReadlineError::Eof) => {
+                text::print("\n")?;
+                Ok(Input::End)
+            }
             Err(error) => Err(error).context("cannot read from the terminal"),
         }
     }
@@ -99,7 +102,6 @@ fn plain(prompt: &str) -> Result<Input> {
         .read_until(b'\n', &mut bytes)
         .context("cannot read commands from stdin")?;
     if count == 0 {
-        text::print("\n")?;
         return Ok(Input::End);
     }
     let line = String::from_utf8_lossy(&bytes);
