@@ -76,7 +76,9 @@ impl Console {
         }
         match editor.readline(prompt) {
             Ok(read) => {
-                let mut lines = read.split('\n').map(str::to_owned);
+                // The end of a paste's last line is not a line of its own: an empty line is a command.
+                let whole = read.strip_suffix('\n').unwrap_or(&read);
+                let mut lines = whole.split('\n').map(str::to_owned);
                 let first = lines.next().unwrap_or_default();
                 self.pasted.extend(lines);
                 Ok(Input::Line(first))
