@@ -4,7 +4,7 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 
-use super::math::{add_scaled, dot, exp_shifted, max};
+use super::math::{dot, exp_shifted, fma, max};
 use super::{Input, numbers, tensor};
 
 /// Heads of a tensor `[b, n, s, e]` whose last dimension is dense, at any strides of the others.
@@ -12,7 +12,6 @@ struct Heads<'a> {
     data: &'a [f32],
     offset: usize,
     strides: [usize; 3],
-    width: usize,
 }
 
 impl<'a> Heads<'a> {
@@ -30,15 +29,44 @@ impl<'a> Heads<'a> {
             data: t.storage(),
             offset: layout.start_offset(),
             strides: [b, n, s],
-            width: layout.shape()[3],
         })
     }
 
+    /// The rows of one head, and how far apart they are.
     #[inline(always)]
-    fn row(&self, b: usize, n: usize, s: usize) -> &'a [f32] {
+    fn head(&self, b: usize, n: usize) -> (&'a [f32], usize) {
         let [by, ny, sy] = self.strides;
-        &self.data[self.offset + b * by + n * ny + s * sy..][..self.width]
+        (&self.data[self.offset + b * by + n * ny..], sy)
     }
+}
+
+/// `W` columns, from `from` on, of the sum over the rows of weight times row; gives the first column not done.
+#[inline(always)]
+fn columns<const W: usize>(
+    weights: &[f32],
+    (rows, stride): (&[f32], usize),
+    factor: f32,
+    from: usize,
+    out: &mut [f32],
+) -> usize {
+    let mut from = from;
+    while from + W <= out.len() {
+        let mut sum = [0.0f32; W];
+        for (slot, &w) in weights.iter().enumerate() {
+            // Most slots of a short row are holes.
+            if w != 0.0 {
+                let row = &rows[slot * stride + from..][..W];
+                for x in 0..W {
+                    sum[x] = fma(w, row[x], sum[x]);
+                }
+            }
+        }
+        for (o, s) in out[from..from + W].iter_mut().zip(sum) {
+            *o = s * factor;
+        }
+        from += W;
+    }
+    from
 }
 
 /// Keeps a view whose last dimension is dense; copies any other.
@@ -81,27 +109,27 @@ pub(crate) fn attend(
     let mut weights = vec![0.0f32; s];
     for row in 0..b {
         for head in 0..h {
+            let (queries, query_stride) = q.head(row, head);
+            let (keys, key_stride) = k.head(row, head / group);
+            let values = v.head(row, head / group);
             for step in 0..t {
                 let from = (if bias_rows == 1 { 0 } else { row } * t + step) * s;
                 let bias = &bias[from..from + s];
-                let query = q.row(row, head, step);
+                let query = &queries[step * query_stride..][..e];
                 for (slot, (w, &bias)) in weights.iter_mut().zip(bias).enumerate() {
-                    // Most slots of a short row are holes.
                     *w = if bias == f32::NEG_INFINITY {
                         bias
                     } else {
-                        dot(query, k.row(row, head / group, slot)) * scale + bias
+                        dot(query, &keys[slot * key_stride..][..e]) * scale + bias
                     };
                 }
                 let largest = max(&weights);
                 let factor = 1.0 / exp_shifted(&mut weights, largest);
                 let to = ((row * t + step) * h + head) * e;
                 let out = &mut out[to..to + e];
-                for (slot, &w) in weights.iter().enumerate() {
-                    if w != 0.0 {
-                        add_scaled(out, w * factor, v.row(row, head / group, slot));
-                    }
-                }
+                let done = columns::<32>(&weights, values, factor, 0, out);
+                let done = columns::<8>(&weights, values, factor, done, out);
+                columns::<1>(&weights, values, factor, done, out);
             }
         }
     }

@@ -141,14 +141,6 @@ pub(super) fn exp_shifted(x: &mut [f32], shift: f32) -> f32 {
     })
 }
 
-/// `y += a · x`.
-#[inline(always)]
-pub(super) fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = fma(a, x, *y);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
