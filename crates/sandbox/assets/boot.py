@@ -1,5 +1,6 @@
-# Runs inside the sandbox, compiled once outside: turns the bare interpreter into what a script expects,
-# then runs the program (or, with the argument "check", only compiles it).
+# Runs inside the sandbox, compiled once outside: turns the bare interpreter into what a script expects, then runs
+# the program. Arguments: none; "check" to only compile it; "warm", a socket and names of modules to become the
+# interpreter from which programs are forked.
 # It holds nothing worth stealing: a program may read, change or replace all of this.
 def _boot():
     import _sitebuiltins
@@ -10,6 +11,7 @@ def _boot():
     builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
     builtins.help = _sitebuiltins._Helper()
 
+    own = globals()
     own_file = _boot.__code__.co_filename
 
     def show(kind, value, trace, show=sys.__excepthook__):
@@ -18,32 +20,24 @@ def _boot():
             trace = trace.tb_next
         show(kind, value.with_traceback(trace), trace)
 
-    class Seeder:
-        # `random` starts from the same seed in every run. Waits in sys.meta_path for its import, then is gone.
-        @staticmethod
-        def find_spec(name, path=None, target=None):
-            if name != "random":
-                return None
-            sys.meta_path.remove(Seeder)
-            spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, path)
-            # A file of that name beside the program is the program's own.
-            if spec is not None and spec.origin is not None and not spec.origin.startswith("/tmp/random"):
-                loader = spec.loader
-
-                def execute(module):
-                    del loader.exec_module
-                    loader.exec_module(module)
-                    module.seed(0)
-
-                loader.exec_module = execute
-            return spec
-
-    sys.meta_path.insert(0, Seeder)
-
-    check = sys.argv[1:] == ["check"]
+    arguments = sys.argv[1:]
     sys.argv = ["main.py"]
-    sys.path[0] = "/tmp"
     sys.excepthook = show
+    check = arguments == ["check"]
+    if arguments[:1] == ["warm"]:
+        check = _boot.warm(int(arguments[1]), arguments[2:])
+        # From here on this is the forked child.
+    else:
+        sys.path[0] = "/tmp"
+        sys.meta_path.insert(0, _boot.Seeder)
+    # Made only now, so that the collector takes it apart at the end even in a child; not this file's own module, which
+    # the hooks above keep alive.
+    main = sys.modules["__main__"] = type(sys)("__main__", None)
+    for name in "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__", "__cached__":
+        if name in own:
+            main.__dict__[name] = own[name]
+    main.__file__ = "/tmp/main.py"
+    own["_names"] = main.__dict__
     with open("/tmp/main.py", "rb") as file:
         source = file.read()
     if not check:
@@ -60,7 +54,140 @@ def _boot():
     os._exit(64)
 
 
+class _Seeder:
+    # `random` starts from the same seed in every run. Waits in sys.meta_path for its import, then is gone.
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "random":
+            return None
+        import sys
+
+        sys.meta_path.remove(cls)
+        spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, path)
+        # A file of that name beside the program is the program's own.
+        if spec is not None and spec.origin is not None and not spec.origin.startswith("/tmp/random"):
+            loader = spec.loader
+
+            def execute(module):
+                del loader.exec_module
+                loader.exec_module(module)
+                module.seed(0)
+
+            loader.exec_module = execute
+        return spec
+
+
+def _warm(socket, names):
+    # Everything up to `serve` happens once, in the parent, before any program; after it we are a child of its own
+    # for each program. In the parent `serve` does not return.
+    import atexit
+    import gc
+    import os
+    import sys
+    import weakref
+
+    # What ends a program quickly; registered first, it runs after everything that the program registers.
+    status = [1]
+    # Address space, never touched, for telling of a MemoryError and going the way to the end.
+    reserve = [bytearray(4 << 20)]
+
+    def note(error):
+        # The exit code as CPython has it.
+        if error is None:
+            status[0] = 0
+        elif isinstance(error, SystemExit):
+            code = error.code
+            if code is None:
+                status[0] = 0
+            elif isinstance(code, int):
+                status[0] = code & 255 if -(1 << 63) <= code < 1 << 63 else 255
+        elif isinstance(error, KeyboardInterrupt):
+            status[0] = None
+        elif isinstance(error, MemoryError):
+            reserve.clear()
+
+    def flushed():
+        for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
+            try:
+                if stream is not None and not stream.closed:
+                    stream.flush()
+            except BaseException:
+                return False
+        return True
+
+    def finish(collect=gc.collect, leave=os._exit, kill=os.kill, ref=weakref.ref):
+        # What Py_FinalizeEx does and a program can notice; it would go on to take every module apart, which
+        # nobody sees and which costs more than most programs.
+        if not flushed():
+            return  # the interpreter will find the same and knows what to say of it
+        collect()
+        for name in ("stdin", "stdout", "stderr"):
+            setattr(sys, name, getattr(sys, "__" + name + "__", None))
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            if hasattr(sys, name):
+                setattr(sys, name, None)
+        # No more source lines in what is told from here on, as there.
+        sys.modules["io"] = None
+        main = sys.modules.pop("__main__", None)
+        try:
+            alive = ref(main)
+        except TypeError:  # the program put something else there
+            alive = lambda: None
+        del main
+        collect()
+        main = alive()
+        if main is not None:
+            names = main.__dict__
+            for hidden in (True, False):
+                for name in list(names):
+                    if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") is hidden:
+                        names[name] = None
+        flushed()
+        if status[0] is None:
+            import signal
+
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            kill(os.getpid(), signal.SIGINT)
+        leave(130 if status[0] is None else status[0])
+
+    atexit.register(finish)
+    for name in names:
+        try:
+            __import__(name)
+        except ImportError:  # not in this version
+            pass
+    if "random" in sys.modules:
+        sys.modules["random"].seed(0)
+    threading = sys.modules.get("threading")
+
+    import ctypes
+
+    helper = ctypes.PyDLL("/fork.so")
+    if len(os.listdir("/proc/self/task")) != 1:
+        raise SystemExit("a module of the list has started a thread, and processes with threads cannot be forked")
+    sys.path[0] = "/tmp"
+    sys.path_importer_cache.pop("/", None)
+    sys.path_importer_cache.pop("/tmp", None)
+    gc.collect()
+    gc.freeze()
+    answer = helper.serve(socket)
+    if answer < 0:
+        raise SystemExit("the helper cannot serve: " + os.strerror(-answer))
+    _boot.note = note
+    if threading is not None:
+        # It remembers the parent's.
+        threading.main_thread()._set_native_id()
+    return answer == 1
+
+
+_boot.Seeder = _Seeder
+_boot.warm = _warm
+_boot.note = lambda error: None
 _code = _boot()
-__file__ = "/tmp/main.py"
-del _boot
-exec(globals().pop("_code"))
+try:
+    exec(_code, globals().pop("_names"))
+except BaseException as _error:
+    _boot.note(_error)
+    raise
+else:
+    _boot.note(None)

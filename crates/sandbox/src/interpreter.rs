@@ -22,7 +22,12 @@ const PROBE: &str = include_str!("../assets/probe.py");
 const BOOT: &str = include_str!("../assets/boot.py");
 
 /// Where the compiled boot file lies in the private root.
-pub(crate) const BOOT_PATH: &str = "/boot.pyc";
+const BOOT_PATH: &str = "/boot.pyc";
+
+/// The helper of the warm interpreter (`native/fork.rs`); empty where there is none for this system.
+pub(crate) const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork.so"));
+/// Where the boot file looks for it in the private root.
+const HELPER_PATH: &str = "/fork.so";
 
 /// Ample even for a version manager written in shell on a slow disk; only reached when something hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,6 +38,7 @@ struct Language {
     file: String,
     arguments: Vec<String>,
     hidden: Vec<String>,
+    warm: Vec<String>,
     environment: BTreeMap<String, String>,
 }
 
@@ -64,6 +70,8 @@ pub(crate) struct Interpreter {
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
     pub file: String,
+    /// Modules for the warm interpreter.
+    pub modules: Vec<String>,
     pub root: RootPlan,
 }
 
@@ -102,6 +110,7 @@ impl Interpreter {
             }
         }
         root.files.insert(BOOT_PATH.into(), answer.boot);
+        root.files.insert(HELPER_PATH.into(), HELPER.into());
         let mut arguments = language.arguments;
         arguments.push(BOOT_PATH.into());
         let fill = |text: &str| {
@@ -118,6 +127,7 @@ impl Interpreter {
                 .map(|(k, v)| (k.clone(), fill(v)))
                 .collect(),
             file: language.file,
+            modules: language.warm,
             root: root.finish(),
         })
     }

@@ -16,8 +16,10 @@
 
 mod confine;
 mod first;
+mod order;
 mod program;
 mod tree;
+mod warm;
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -85,16 +87,28 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
     }
     let plan: SlotPlan = serde_json::from_slice(&text)?;
     let prepared = program::Prepared::new(&plan)?;
-    match confine::set_up(&plan) {
-        Ok(missing) => send(&socket, &Reply::Ready { missing }, &[])?,
+    let (missing, warm) = match confine::set_up(&plan) {
+        Ok(done) => done,
         Err(trouble) => return send(&socket, &Reply::Unsupported(trouble), &[]),
-    }
+    };
+    let (warm, cold) = match warm {
+        Ok(warm) => (Some(warm), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    send(&socket, &Reply::Ready { missing, cold }, &[])?;
     let late = tree::LateBinds::of(&plan.root);
     while let Some((request, descriptors)) = receive(&socket)? {
         // A Kill that crossed the end of its run is of no account.
         if let Request::Run(request) = request {
             let end = match <[OwnedFd; 4]>::try_from(descriptors) {
-                Ok(descriptors) => run(socket, &prepared, &late, &request, descriptors)?,
+                Ok(descriptors) => {
+                    let starter = first::Starter {
+                        prepared: &prepared,
+                        late: &late,
+                        warm: warm.as_ref(),
+                    };
+                    run(socket, &starter, &request, descriptors)?
+                }
                 Err(_) => {
                     RunEnd::NotStarted(Trouble::new("take the descriptors", nix::Error::EBADMSG))
                 }
@@ -108,11 +122,13 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
 /// One run, from the fork of its first process to the end of its last.
 fn run(
     socket: BorrowedFd,
-    prepared: &program::Prepared,
-    late: &tree::LateBinds,
+    starter: &first::Starter,
     request: &RunRequest,
     descriptors: [OwnedFd; 4],
 ) -> io::Result<RunEnd> {
+    if let Some(warm) = starter.warm {
+        warm.next();
+    }
     let (report, write_end) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
     // SAFETY: like fork (no shared memory, no stack given); this process has one thread, so the child may go on
@@ -125,7 +141,7 @@ fn run(
                 io::Error::last_os_error(),
             )));
         }
-        0 => first::main(prepared, late, request, descriptors, write_end),
+        0 => first::main(starter, request, descriptors, write_end),
         pid => Pid::from_raw(pid as i32),
     };
     drop((descriptors, write_end));

@@ -135,6 +135,14 @@ pub(crate) fn judge(seen: &SelfCheck, slot: &Slot) -> Vec<Protection> {
         value,
         "run as an ordinary user",
     );
+    let why = slot.cold.clone();
+    add(
+        "warm interpreter",
+        why.is_none(),
+        false,
+        why.unwrap_or_else(|| "programs are forked from it".into()),
+        "programs are started afresh, which is as safe and takes three times as long",
+    );
     for (step, name, advice) in [
         (
             "forbid nested user namespaces",

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::interpreter::Interpreter;
+use crate::interpreter::{HELPER, Interpreter};
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
 use crate::slot::Slot;
 use crate::supervise::{self, Job};
-use crate::wire::SlotPlan;
+use crate::wire::{SlotPlan, WarmPlan};
 use crate::{Ending, Fault, Limits, Outcome, identity, policy};
 
 /// How a sandbox is to be.
@@ -20,6 +20,10 @@ pub struct Config {
     /// Refuse to run if a required protection is missing. Without it only the protections that the sandbox cannot
     /// be built without are insisted on; [`Sandbox::protections`] tells which are in force.
     pub strict: bool,
+    /// Fork programs from an interpreter that has started already and imported what most of them use, instead of
+    /// starting one for each. The protections are the same. Where it cannot be had, programs are started afresh, and
+    /// [`Sandbox::protections`] says why. Default: true.
+    pub warm: bool,
 }
 
 impl Default for Config {
@@ -27,6 +31,7 @@ impl Default for Config {
         Self {
             interpreter: None,
             strict: true,
+            warm: true,
         }
     }
 }
@@ -56,7 +61,12 @@ impl Sandbox {
     /// (strict) a required protection is not in force.
     pub fn new(config: Config) -> Result<Self, Fault> {
         let found = Interpreter::find(config.interpreter.as_deref())?;
+        let warm = WarmPlan {
+            modules: found.modules,
+            stack: supervise::stack(),
+        };
         let plan = SlotPlan {
+            warm: Some(warm).filter(|_| config.warm && !HELPER.is_empty()),
             identity: identity::identity(0)?,
             root: found.root,
             filter: policy::filter()?,
@@ -73,12 +83,21 @@ impl Sandbox {
             idle: Mutex::default(),
             slots_made: AtomicU32::new(0),
         };
-        let slot = sandbox.make_slot()?;
         let limits = Limits {
             memory_bytes: 4 << 30,
             ..Limits::with_cpu(Duration::from_secs(10))
         };
-        let seen = self_check(&slot, &limits)?;
+        let mut slot = sandbox.make_slot()?;
+        let seen = match self_check(&slot, &limits) {
+            Err(fault) if slot.cold.is_none() => {
+                // A fork that does not work here may still be one that can be done without.
+                sandbox.plan.warm = None;
+                slot = sandbox.make_slot()?;
+                slot.cold = Some(fault.to_string());
+                self_check(&slot, &limits)?
+            }
+            other => other?,
+        };
         sandbox.baseline = seen.mapped;
         sandbox.protections = protection::judge(&seen, &slot);
         sandbox.keep(slot);
@@ -147,17 +166,22 @@ impl Sandbox {
     }
 
     fn job(&self, job: &Job) -> Result<Outcome, Fault> {
-        let slot = match self.lock().pop() {
-            Some(slot) if slot.alive() => slot,
-            // Somebody killed an idle launcher; its successor is as good.
-            _ => self.make_slot()?,
-        };
-        // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
-        match supervise::run(&slot, job) {
-            Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => Err(fault),
-            other => {
-                self.keep(slot);
-                other
+        let mut repeated = false;
+        loop {
+            let slot = match self.lock().pop() {
+                Some(slot) if slot.alive() => slot,
+                // Somebody killed an idle launcher; its successor is as good.
+                _ => self.make_slot()?,
+            };
+            // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
+            match supervise::run(&slot, job) {
+                // Its warm interpreter may be to blame: once more with another.
+                Err(Fault::Broken { .. }) if slot.cold.is_none() && !repeated => repeated = true,
+                Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => return Err(fault),
+                other => {
+                    self.keep(slot);
+                    return other;
+                }
             }
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct Slot {
     pub(crate) identity: Identity,
     /// Optional layers that this system did not give.
     pub(crate) missing: Vec<Trouble>,
+    /// Why programs are started afresh, if they are.
+    pub(crate) cold: Option<String>,
 }
 
 impl Slot {
@@ -75,13 +77,17 @@ impl Slot {
             launcher,
             identity: plan.identity,
             missing: Vec::new(),
+            cold: None,
         };
         let text = serde_json::to_vec(plan).map_err(|e| broken(&e.to_string()))?;
         let plan = sealed("plan", &text).map_err(Fault::system("making a memory file"))?;
         wire::send(&slot.control, &Request::Setup, &[plan.as_raw_fd()])
             .map_err(|e| broken(&e.to_string()))?;
         match slot.reply(PATIENCE) {
-            Ok(Some(Reply::Ready { missing })) => slot.missing = missing,
+            Ok(Some(Reply::Ready { missing, cold })) => {
+                slot.missing = missing;
+                slot.cold = cold;
+            }
             Ok(Some(Reply::Unsupported(trouble))) => {
                 let error = trouble.error();
                 return Err(Fault::Unsupported {

@@ -25,7 +25,7 @@ const END_PATIENCE: Duration = Duration::from_secs(20);
 const OPEN_FILES: u64 = 256;
 /// Main thread's stack and that of each new thread (soft), and what a program may raise it to (hard).
 const STACK_BYTES: (u64, u64) = (8 << 20, 64 << 20);
-/// The launcher and the run's first process count as processes of the same user.
+/// The launcher and the run's first process count as processes of the same user, and so does a warm interpreter.
 const OWN_PROCESSES: u64 = 2;
 /// Room in the private /tmp for the program's own file and the file system's bookkeeping.
 const TMP_EXTRA: u64 = 64 << 10;
@@ -58,7 +58,7 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Outcome, Fault> {
         stderr_end.as_raw_fd(),
     ];
     let start = Instant::now();
-    slot.run(request(job), &descriptors)
+    slot.run(request(job, slot.cold.is_none()), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
     drop((source, stdin, stdout_end, stderr_end));
     let mut run = Run {
@@ -110,7 +110,13 @@ fn pipe(slot: &Slot) -> Result<(File, OwnedFd), Fault> {
     Ok((File::from(read), write))
 }
 
-fn request(job: &Job) -> RunRequest {
+/// Soft and hard limit of the stack of everything in a sandbox.
+pub(crate) fn stack() -> (u64, u64) {
+    let (_, soft, hard) = within_own((libc::RLIMIT_STACK, STACK_BYTES.0, STACK_BYTES.1));
+    (soft, hard)
+}
+
+fn request(job: &Job, warm: bool) -> RunRequest {
     let limits = job.limits;
     let cpu = limits.cpu.min(FOREVER);
     // A backstop should this process die or stall. The kernel counts timer ticks for it, which on a busy or virtual
@@ -126,7 +132,7 @@ fn request(job: &Job) -> RunRequest {
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
-            u64::from(limits.processes) + OWN_PROCESSES,
+            u64::from(limits.processes) + OWN_PROCESSES + u64::from(warm),
         ),
         same(libc::RLIMIT_NOFILE, OPEN_FILES),
         (libc::RLIMIT_STACK, STACK_BYTES.0, STACK_BYTES.1),

@@ -38,6 +38,17 @@ pub(crate) struct SlotPlan {
     pub environment: Vec<(String, String)>,
     /// File name of the program in the private /tmp.
     pub file: String,
+    /// How to start the warm interpreter; none to start programs afresh.
+    pub warm: Option<WarmPlan>,
+}
+
+/// What the warm interpreter is started with, besides what programs are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WarmPlan {
+    /// Modules to import, where they exist.
+    pub modules: Vec<String>,
+    /// Soft and hard limit of the stack, as programs have them.
+    pub stack: (u64, u64),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,8 +73,11 @@ pub(crate) struct RunRequest {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// Set up; optional layers that could not be had.
-    Ready { missing: Vec<Trouble> },
+    /// Set up; optional layers that could not be had, and why there is no warm interpreter if there is none.
+    Ready {
+        missing: Vec<Trouble>,
+        cold: Option<String>,
+    },
     /// Could not be set up.
     Unsupported(Trouble),
     /// The run's first process (as the supervisor's /proc numbers it).

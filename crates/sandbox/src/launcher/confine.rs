@@ -12,6 +12,7 @@ use nix::sys::prctl;
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use super::tree;
+use super::warm::Warm;
 use crate::wire::{Identity, SlotPlan, Trouble};
 
 /// User and group inside: an ordinary number, so that `exec` drops all capabilities.
@@ -33,8 +34,8 @@ pub(super) fn reset_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the optional layers that could not be had.
-pub(super) fn set_up(plan: &SlotPlan) -> Result<Vec<Trouble>, Trouble> {
+/// Returns the optional layers that could not be had, and the warm interpreter or why there is none.
+pub(super) fn set_up(plan: &SlotPlan) -> Result<(Vec<Trouble>, Result<Warm, String>), Trouble> {
     let mut missing = Vec::new();
     let identity = plan.identity;
     if identity.drop {
@@ -62,10 +63,12 @@ pub(super) fn set_up(plan: &SlotPlan) -> Result<Vec<Trouble>, Trouble> {
     );
     optional(&mut missing, FIXED_ADDRESSES, fixed_addresses());
     step("set the host name", nix::unistd::sethostname("sandbox"))?;
-    drop_bounding_set()?;
     step("set no_new_privs", prctl::set_no_new_privs())?;
     step("close its memory to others", prctl::set_dumpable(false))?;
-    Ok(missing)
+    // It keeps two capabilities, which is possible only as long as the bounding set has them.
+    let warm = Warm::start(plan);
+    drop_bounding_set()?;
+    Ok((missing, warm))
 }
 
 /// The same addresses in every run, so that what depends on them (hashes of objects, order of sets) repeats. A program
@@ -122,7 +125,7 @@ fn map_user(identity: Identity) -> Result<(), Trouble> {
 }
 
 /// What no `exec` may ever give back. The launcher's own capabilities (over its namespaces only) stay: it mounts.
-fn drop_bounding_set() -> Result<(), Trouble> {
+pub(super) fn drop_bounding_set() -> Result<(), Trouble> {
     for capability in 0..CAPABILITIES {
         // SAFETY: plain numbers; changes only this process's bounding set.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } == 0 {
@@ -133,6 +136,32 @@ fn drop_bounding_set() -> Result<(), Trouble> {
             return Ok(());
         }
         return Err(Trouble::new("drop the capability bounding set", error));
+    }
+    Ok(())
+}
+
+/// Makes the next `exec` of this process keep these of its capabilities, and no others.
+pub(super) fn keep_across_exec(capabilities: &[u32]) -> io::Result<()> {
+    // Version 3: two words for each of the effective, permitted and inheritable sets, interleaved; 0 is this process.
+    let header = [0x2008_0522_u32, 0];
+    let mut sets = [0_u32; 6];
+    let failed = || Err(io::Error::last_os_error());
+    // SAFETY: both point to live memory of the size that version 3 says.
+    if unsafe { libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) } == -1 {
+        return failed();
+    }
+    sets[2] = capabilities.iter().fold(0, |set, c| set | 1 << c);
+    sets[5] = 0;
+    // SAFETY: as above; changes only this process.
+    if unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()) } == -1 {
+        return failed();
+    }
+    for capability in capabilities {
+        let (raise, capability) = (libc::PR_CAP_AMBIENT_RAISE, libc::c_ulong::from(*capability));
+        // SAFETY: plain numbers; changes only this process.
+        if unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, capability, 0, 0) } == -1 {
+            return failed();
+        }
     }
     Ok(())
 }

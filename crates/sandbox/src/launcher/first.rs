@@ -16,17 +16,25 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 use super::confine::step;
+use super::warm::Warm;
 use super::{program, tree};
 use crate::wire::{Report, RunEnd, RunRequest, Trouble};
 
+/// What a run is started with; the same for all runs of a slot.
+pub(super) struct Starter<'a> {
+    pub prepared: &'a program::Prepared,
+    pub late: &'a tree::LateBinds,
+    /// Forks programs where there is one.
+    pub warm: Option<&'a Warm>,
+}
+
 pub(super) fn main(
-    prepared: &program::Prepared,
-    late: &tree::LateBinds,
+    starter: &Starter,
     request: &RunRequest,
     descriptors: [OwnedFd; 4],
     report: OwnedFd,
 ) -> ! {
-    let end = match start(prepared, late, request, &descriptors) {
+    let end = match start(starter, request, &descriptors) {
         Ok(pid) => {
             drop(descriptors);
             // The launcher's socket: only the launcher itself may keep it open.
@@ -46,8 +54,7 @@ pub(super) fn main(
 }
 
 fn start(
-    prepared: &program::Prepared,
-    late: &tree::LateBinds,
+    starter: &Starter,
     request: &RunRequest,
     descriptors: &[OwnedFd; 4],
 ) -> Result<Pid, Trouble> {
@@ -56,18 +63,21 @@ fn start(
         "be tied to the launcher",
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL),
     )?;
-    tree::refresh(late, request.tmp_bytes)?;
+    tree::refresh(starter.late, request.tmp_bytes)?;
     step("go to /tmp", std::env::set_current_dir("/tmp"))?;
     let [source, stdio @ ..] = descriptors;
     let copy = || -> io::Result<()> {
         io::copy(
             &mut File::from(source.try_clone()?),
-            &mut File::create(&prepared.file)?,
+            &mut File::create(&starter.prepared.file)?,
         )?;
         Ok(())
     };
     step("write the program", copy())?;
-    prepared.spawn(request, stdio)
+    match starter.warm {
+        Some(warm) => warm.spawn(request, stdio),
+        None => starter.prepared.spawn(request, stdio),
+    }
 }
 
 /// Waits for the program or for a request to end, ends everything, and counts.

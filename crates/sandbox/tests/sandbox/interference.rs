@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rlef_sandbox::{Ending, Limits, Sandbox};
 
-use crate::{limits, printed, run, run_with, sandbox, text};
+use crate::{config, limits, printed, run, run_with, sandbox, text};
 
 #[test]
 fn only_its_own_processes_exist() {
@@ -47,7 +47,7 @@ fn a_forged_request_to_end_is_not_believed() {
 #[test]
 fn the_next_run_sees_nothing_of_the_last() {
     // A sandbox of its own with one slot, so that the second run follows in the very same place.
-    let own = Sandbox::new(rlef_sandbox::Config::default()).expect("a sandbox");
+    let own = Sandbox::new(config()).expect("a sandbox");
     let first = "import os, builtins, sys\nopen('/tmp/left', 'w').write('x'); open('/dev/shm/left', 'w').write('x')\nbuiltins.print = None; os.environ['LEFT'] = '1'\n\
         os.rename('/tmp/main.py', '/tmp/other.py')\nif os.fork() == 0:\n    os.setsid()\n    while True: pass\n";
     assert_eq!(

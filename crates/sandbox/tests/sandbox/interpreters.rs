@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rlef_sandbox::{Config, Ending, Fault, Outcome, Sandbox};
 
-use crate::{limits, text};
+use crate::{config, limits, text};
 
 /// The real interpreter behind `python3`.
 fn real() -> PathBuf {
@@ -33,7 +33,7 @@ fn prefix() -> PathBuf {
 fn with(interpreter: &Path, source: &str) -> Outcome {
     let config = Config {
         interpreter: Some(interpreter.into()),
-        ..Config::default()
+        ..config()
     };
     let sandbox =
         Sandbox::new(config).unwrap_or_else(|fault| panic!("{}: {fault}", interpreter.display()));
@@ -110,34 +110,10 @@ fn glob(under: &Path, name: &str) -> Option<PathBuf> {
 #[test]
 fn a_copy_in_a_home_folder_shows_nothing_else_of_it() {
     // In /tmp, too, which inside is another folder: both must be there.
-    let home = tempfile::tempdir().expect("a folder");
-    fs::write(home.path().join("hidden-answer"), "answer").expect("made");
-    let own = home.path().join(".local/share/py");
-    fs::create_dir_all(&own).expect("made");
-    let from = prefix();
-    let version = real()
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
-    let library = from.join("lib").join(&version);
-    if !library.is_dir() {
-        println!("skipped: {} is not the standard library", library.display());
+    let Some(copy) = Copy::make("/tmp", &[]) else {
         return;
-    }
-    fs::create_dir_all(own.join("bin")).expect("made");
-    fs::create_dir_all(own.join("lib")).expect("made");
-    fs::copy(real(), own.join("bin").join(&version)).expect("copied");
-    copy(&library, &own.join("lib").join(&version));
-    fs::create_dir_all(own.join("lib").join(&version).join("site-packages")).expect("made");
-    fs::write(
-        own.join("lib")
-            .join(&version)
-            .join("site-packages/hidden-answer.py"),
-        "",
-    )
-    .expect("made");
-    symlink(own.join("bin").join(&version), home.path().join("python3")).expect("made");
+    };
+    let home = &copy.home;
     let look = format!(
         "import os, sys, json, hashlib\nh = {:?}\nassert sys.executable.startswith(h) and json.__file__.startswith(h), (sys.executable, json.__file__)\n\
         seen = [os.path.join(d, f) for d, ds, fs in os.walk(h) for f in fs + ds]\n\
@@ -145,7 +121,7 @@ fn a_copy_in_a_home_folder_shows_nothing_else_of_it() {
         try: open(os.path.join(os.path.dirname(json.__file__), 'x'), 'w'); print('written')\nexcept OSError: pass",
         home.path()
     );
-    let outcome = with(&home.path().join("python3"), &look);
+    let outcome = with(&copy.interpreter(), &look);
     assert_eq!(
         outcome.ending,
         Ending::Exited(0),
@@ -160,8 +136,42 @@ fn a_copy_in_a_home_folder_shows_nothing_else_of_it() {
     assert!(!text(&outcome.stdout).contains("written"));
 }
 
+/// A copy of the interpreter in a home folder.
+pub(crate) struct Copy {
+    home: tempfile::TempDir,
+}
+
+impl Copy {
+    /// Leaves out modules of these names; `None` where the standard library is not where it usually is.
+    pub(crate) fn make(place: &str, without: &[&str]) -> Option<Self> {
+        let home = tempfile::tempdir_in(place).expect("a folder");
+        fs::write(home.path().join("hidden-answer"), "answer").expect("made");
+        let own = home.path().join(".local/share/py");
+        fs::create_dir_all(&own).expect("made");
+        let real = real();
+        let version = real.file_name()?.to_string_lossy().into_owned();
+        let library = prefix().join("lib").join(&version);
+        if !library.is_dir() {
+            println!("skipped: {} is not the standard library", library.display());
+            return None;
+        }
+        let packages = own.join("lib").join(&version).join("site-packages");
+        fs::create_dir_all(own.join("bin")).expect("made");
+        fs::copy(&real, own.join("bin").join(&version)).expect("copied");
+        copy(&library, &own.join("lib").join(&version), without);
+        fs::create_dir_all(&packages).expect("made");
+        fs::write(packages.join("hidden-answer.py"), "").expect("made");
+        symlink(own.join("bin").join(&version), home.path().join("python3")).expect("made");
+        Some(Self { home })
+    }
+
+    pub(crate) fn interpreter(&self) -> PathBuf {
+        self.home.path().join("python3")
+    }
+}
+
 /// Copies a folder without other people's packages and its own tests.
-fn copy(from: &Path, to: &Path) {
+fn copy(from: &Path, to: &Path, without: &[&str]) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("readable").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));
@@ -173,8 +183,9 @@ fn copy(from: &Path, to: &Path) {
             "ensurepip",
             "lib2to3",
         ];
-        if path.is_dir() && !skipped.iter().any(|s| entry.file_name() == *s) {
-            copy(&path, &target);
+        let mut names = skipped.iter().chain(without);
+        if path.is_dir() && !names.any(|s| entry.file_name() == **s) {
+            copy(&path, &target, without);
         } else if path.is_file() {
             fs::copy(&path, &target).expect("copied");
         }
@@ -211,9 +222,11 @@ fn every_other_python_of_this_machine() {
     for interpreter in found.iter().filter(|p| p.exists()) {
         match Sandbox::new(Config {
             interpreter: Some(interpreter.clone()),
-            ..Config::default()
+            ..config()
         }) {
             Ok(sandbox) => {
+                let (warm, detail) = crate::warm::told(&sandbox);
+                assert_eq!(warm, config().warm, "{}: {detail}", interpreter.display());
                 let outcome = sandbox.run(LOOK, b"", &limits()).expect("ran");
                 assert_eq!(
                     text(&outcome.stdout),
@@ -253,7 +266,7 @@ fn every_other_python_of_this_machine() {
 fn a_missing_interpreter_says_what_to_do() {
     let fault = Sandbox::new(Config {
         interpreter: Some("no-such-python".into()),
-        ..Config::default()
+        ..config()
     })
     .err()
     .map(|f| f.to_string())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rlef_sandbox::{Ending, Limits};
 
-use crate::{limits, printed, raised, run, run_with, sandbox, text};
+use crate::{config, limits, printed, raised, run, run_with, sandbox, text};
 
 #[test]
 fn every_way_of_reading_stdin_works() {
@@ -144,7 +144,7 @@ fn runs_repeat_in_every_sandbox() {
         print({'a', 'b', 'c', 'd', 'e'}, hash('x'), x, set(x), id(random), random.random(), random.gauss(0, 1))";
     let first = printed(source);
     assert_eq!(printed(source), first);
-    let other = rlef_sandbox::Sandbox::new(rlef_sandbox::Config::default()).expect("a sandbox");
+    let other = rlef_sandbox::Sandbox::new(config()).expect("a sandbox");
     let outcome = other.run(source, b"", &limits()).expect("ran");
     assert_eq!(text(&outcome.stdout), first);
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rlef_sandbox::{Config, Ending, Limits, Sandbox};
+use rlef_sandbox::{Ending, Limits, Sandbox};
 
-use crate::{alone, limits, run, run_with, text};
+use crate::{alone, config, limits, run, run_with, text};
 
 /// Processes of the host whose environment or command line can be seen to be a sandboxed program of this test: they
 /// carry `marker` in their source's first argument to `exec`.
@@ -157,7 +157,7 @@ fn zombie(pid: &str) -> bool {
         .is_ok_and(|s| s.rsplit(')').next().is_some_and(|r| r.starts_with(" Z")))
 }
 
-fn children(pid: u32) -> Vec<String> {
+pub(crate) fn children(pid: u32) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"))
         .expect("there")
         .flatten();
@@ -211,7 +211,7 @@ fn three_hundred_runs() {
     if std::env::var_os("MANY").is_none() {
         return;
     }
-    let own = Sandbox::new(Config::default()).expect("a sandbox");
+    let own = Sandbox::new(config()).expect("a sandbox");
     let launchers = children(std::process::id());
     assert_eq!(
         launchers.len(),
@@ -264,10 +264,11 @@ fn three_hundred_runs() {
         // A busy machine may make a fault of any of these; it must not leak either.
         let _ = own.run(source, b"in", &tight);
         if round == 30 {
-            before = Some((state(), memory(&launchers[0])));
+            let warm = children(launchers[0].parse().expect("a number"));
+            before = Some((state(), memory(&launchers[0]), warm));
         }
     }
-    let (before, memory_before) = before.expect("taken");
+    let (before, memory_before, warm_before) = before.expect("taken");
     assert_eq!(state(), before);
     assert_eq!(
         children(std::process::id()),
@@ -280,10 +281,14 @@ fn three_hundred_runs() {
             "the launcher grew from {then} to {now} pages"
         );
     }
-    assert!(
-        children(launchers[0].parse().expect("a number")).is_empty(),
-        "the launcher has children, dead or alive"
-    );
+    // The warm interpreter, where there is one, and nobody else, dead or alive.
+    let below = |pid: &str| children(pid.parse().expect("a number"));
+    let warm = below(&launchers[0]);
+    assert_eq!(warm.len(), usize::from(config().warm), "{warm:?}");
+    assert_eq!(warm, warm_before, "it was replaced");
+    for pid in &warm {
+        assert!(below(pid).is_empty(), "the warm interpreter has children");
+    }
     drop(own);
     assert!(
         children(std::process::id()).is_empty(),

@@ -6,17 +6,27 @@ mod interpreters;
 mod language;
 mod leftovers;
 mod limits;
+mod modes;
 mod users;
+mod warm;
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use rlef_sandbox::{Config, Ending, Fault, Limits, Outcome, Sandbox};
 
+/// The default, or without the warm interpreter when `modes.rs` runs all tests again.
+fn config() -> Config {
+    Config {
+        warm: std::env::var_os("AFRESH").is_none(),
+        ..Config::default()
+    }
+}
+
 /// One sandbox for all tests, used by all their threads at once.
 fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::new(Config::default()).expect("a sandbox on this machine"))
+    SANDBOX.get_or_init(|| Sandbox::new(config()).expect("a sandbox on this machine"))
 }
 
 fn limits() -> Limits {

@@ -1,0 +1,64 @@
+//! What the first process of a run and the warm interpreter say to each other, as plain memory: one packet each
+//! way. Compiled twice, into the launcher and into the warm interpreter's helper, which has no library to parse with.
+
+/// Descriptors beside an order: stdin, stdout, stderr, and the run's mount and pid namespaces.
+pub const DESCRIPTORS: usize = 5;
+/// Most limits that an order can hold.
+pub const LIMITS: usize = 16;
+/// Number of the answer that says that the interpreter is ready for its first order.
+pub const READY: u64 = 0;
+
+/// A resource limit: as `setrlimit` takes it.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Limit {
+    /// Resource number.
+    pub what: u64,
+    /// Soft limit.
+    pub soft: u64,
+    /// Hard limit.
+    pub hard: u64,
+}
+
+/// Fork a program.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Order {
+    /// Repeated in the answer, so that a late answer to an order that nobody waits for any more is known as such.
+    pub number: u64,
+    /// 1: only compile.
+    pub check: u64,
+    /// How many of the limits count.
+    pub count: u64,
+    /// The program's limits.
+    pub limits: [Limit; LIMITS],
+}
+
+/// What came of it. On success it is sent by the program's process itself, as its last act before the program.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Answer {
+    /// The order's number.
+    pub number: u64,
+    /// Process number of the program in its own pid namespace.
+    pub pid: i64,
+    /// The step that failed (an index into [`STEPS`]); 0 for none.
+    pub step: u64,
+    /// The error number of that step.
+    pub errno: i64,
+}
+
+/// The steps of a fork, by number.
+pub const STEPS: [&str; 11] = [
+    "",
+    "enter the run's pid namespace",
+    "fork the warm interpreter",
+    "enter the run's mount namespace",
+    "go to /tmp",
+    "connect stdin, stdout and stderr",
+    "set a limit",
+    "open its memory to itself",
+    "give up capabilities",
+    "wait for its place in the process tree",
+    "load the system-call filter",
+];

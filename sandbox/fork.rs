@@ -1,0 +1,1 @@
+../crates/sandbox/native/fork.rs
