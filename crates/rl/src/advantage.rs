@@ -35,28 +35,38 @@ pub fn advantages(returns: &[f32], values: &[f32]) -> Vec<f32> {
     returns.iter().zip(values).map(|(g, v)| g - v).collect()
 }
 
-/// Over which advantages they are normalised. The paper says "normalised" but not over what.
+/// Over what advantages are normalised. The paper says "normalised" but not over what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalise {
     /// Left as they are.
     None,
-    /// Mean 0 and standard deviation 1 over all turns of an iteration.
+    /// Mean 0 and standard deviation 1 over the turns of an iteration.
+    Turns,
+    /// The same over the answer tokens of an iteration: over what the loss is a mean of, so that it pushes the
+    /// likelihood of what was sampled neither up nor down as a whole. Long answers count more.
     #[default]
-    Batch,
+    Tokens,
 }
 
-/// Brings the mean to 0 and the (population) standard deviation to 1. Fewer than two advantages, or equal ones,
-/// carry nothing to learn from and become 0.
-pub fn normalise(all: &mut [f32]) {
-    let n = all.len() as f64;
-    let mean = all.iter().map(|&a| f64::from(a)).sum::<f64>() / n.max(1.0);
-    let variance = all
+/// Brings the weighted mean to 0 and the weighted (population) standard deviation to 1. `weights` are 1 for each
+/// turn, or the length of its answer. Fewer than two advantages, or equal ones, carry nothing to learn from and
+/// become 0.
+pub fn normalise(all: &mut [f32], weights: &[f32]) {
+    let total: f64 = weights
         .iter()
-        .map(|&a| (f64::from(a) - mean).powi(2))
+        .map(|&w| f64::from(w))
         .sum::<f64>()
-        / n.max(1.0);
-    let std = variance.sqrt();
+        .max(1e-12);
+    let weighted = |f: &dyn Fn(f64) -> f64, all: &[f32]| {
+        all.iter()
+            .zip(weights)
+            .map(|(&a, &w)| f64::from(w) * f(f64::from(a)))
+            .sum::<f64>()
+            / total
+    };
+    let mean = weighted(&|a| a, all);
+    let std = weighted(&|a| (a - mean).powi(2), all).sqrt();
     for a in all {
         *a = if std > 1e-8 {
             ((f64::from(*a) - mean) / std) as f32
@@ -109,18 +119,22 @@ mod tests {
     }
 
     /// 1, 2, 3, 6: mean 3, variance (4 + 1 + 0 + 9)/4 = 3.5, standard deviation 1.870829.
+    /// Weights 3, 1 on 0, 4: mean 1, variance (3·1 + 1·9)/4 = 3, standard deviation 1.732051.
     #[test]
     fn normalised_by_hand() {
         let mut a = [1.0, 2.0, 3.0, 6.0];
-        normalise(&mut a);
+        normalise(&mut a, &[1.0; 4]);
         close(&a, &[-1.069_045, -0.534_522, 0.0, 1.603_567]);
+        let mut b = [0.0, 4.0];
+        normalise(&mut b, &[3.0, 1.0]);
+        close(&b, &[-0.577_350, 1.732_051]);
         let mut equal = [0.3; 5];
-        normalise(&mut equal);
+        normalise(&mut equal, &[1.0, 2.0, 3.0, 4.0, 5.0]);
         close(&equal, &[0.0; 5]);
         let mut one = [7.0];
-        normalise(&mut one);
+        normalise(&mut one, &[2.0]);
         close(&one, &[0.0]);
-        normalise(&mut []);
+        normalise(&mut [], &[]);
     }
 
     /// returns 0, 2 have variance 1; with values 0, 1 what is left is 0, 1 with variance 1/4.

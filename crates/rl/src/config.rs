@@ -85,6 +85,9 @@ pub struct PpoConfig {
     pub value_weight: f32,
     /// Where the value comes from.
     pub value: ValueKind,
+    /// Whether the value loss also moves the policy's own network (`value = "head"` only). NF. Off, the value is read
+    /// from the stream without disturbing it.
+    pub value_moves_policy: bool,
     /// β: price of leaving the reference policy.
     pub beta: f32,
     /// γ.
@@ -183,9 +186,10 @@ impl Default for PpoConfig {
             value_clip: 0.2,
             value_weight: 0.5,
             value: ValueKind::Head,
+            value_moves_policy: false,
             beta: 0.05,
             gamma: 1.0,
-            normalise: Normalise::Batch,
+            normalise: Normalise::Tokens,
             minibatches: 4,
             passes: 1,
         }
@@ -331,6 +335,12 @@ impl TrainConfig {
             if !allowed || !x.is_finite() {
                 return fail(key, &format!("is {x}, which is out of range"));
             }
+        }
+        if self.ppo.value_moves_policy && self.ppo.value == ValueKind::Separate {
+            return fail(
+                "ppo.value_moves_policy",
+                "has no effect with ppo.value = \"separate\": leave it out",
+            );
         }
         if self.eval.every > self.iterations {
             return fail(

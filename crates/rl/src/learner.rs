@@ -3,14 +3,24 @@
 //! A minibatch is cut into shards, one a thread; each thread has a copy of the weights with a gradient graph of its
 //! own; the gradients are added in shard order, so that the sum does not depend on which thread was first.
 
-use burn::module::{AutodiffModule, Module, ModuleVisitor, Param};
+use burn::module::{AutodiffModule, Module, Param};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use rlef_model::{Frame, Llama, ModelError, ValueHead, ValueModel, ops, weights};
 
 use crate::batch::{Packed, Sample, balance};
 use crate::config::{Optimiser, ValueKind};
+use crate::gradients::Merge;
 use crate::ppo::{Clips, policy_terms, value_terms};
+
+/// How networks are evaluated.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// Logits are divided by it.
+    pub temperature: f32,
+    /// Whether gradients of the value reach the policy's own network.
+    pub value_moves_policy: bool,
+}
 
 /// Policy and value network.
 #[derive(Module, Debug)]
@@ -47,14 +57,19 @@ impl ActorCritic {
         }
     }
 
-    /// Log-probability and entropy of each target token, value of each state, at the given temperature.
-    pub fn evaluate(&self, packed: &Packed, frame: &Frame, temperature: f32) -> Evaluated {
+    /// Log-probability and entropy of each target token, value of each state.
+    pub fn evaluate(&self, packed: &Packed, frame: &Frame, how: How) -> Evaluated {
         let hidden_btd = self.policy.hidden(packed.tokens_bt.clone(), frame);
         let [b, t, d] = hidden_btd.dims();
         let hidden_pd = hidden_btd.reshape([b * t, d]);
         let value_m = match (&self.head, &self.critic) {
             (Some(head), _) => {
-                Some(head.forward(hidden_pd.clone().select(0, packed.state_m.clone())))
+                let state_md = hidden_pd.clone().select(0, packed.state_m.clone());
+                Some(head.forward(if how.value_moves_policy {
+                    state_md
+                } else {
+                    state_md.detach()
+                }))
             }
             (None, Some(critic)) => {
                 Some(critic.forward(packed.tokens_bt.clone(), packed.state_m.clone(), frame))
@@ -64,8 +79,8 @@ impl ActorCritic {
         let mut logits_nv = self
             .policy
             .logits(hidden_pd.select(0, packed.predict_n.clone()));
-        if temperature != 1.0 && temperature > 0.0 {
-            logits_nv = logits_nv.div_scalar(temperature);
+        if how.temperature != 1.0 && how.temperature > 0.0 {
+            logits_nv = logits_nv.div_scalar(how.temperature);
         }
         let (logprob_n, entropy_n) = ops::pick_logprobs(logits_nv, packed.target_n.clone());
         Evaluated {
@@ -117,8 +132,8 @@ pub struct LossSettings {
     pub clips: Clips,
     /// Weight of the value loss.
     pub value_weight: f32,
-    /// Temperature of the samples.
-    pub temperature: f32,
+    /// Temperature of the samples, and where the value's gradient goes.
+    pub how: How,
 }
 
 /// What an update did, averages over its tokens or turns.
@@ -245,7 +260,7 @@ impl Learner {
                     .flat_map(|(a, &x)| std::iter::repeat_n(x, a.len()))
                     .collect()
             };
-            let out = model.evaluate(&packed, frame, loss.temperature);
+            let out = model.evaluate(&packed, frame, loss.how);
             let terms = policy_terms(
                 out.logprob_n,
                 list(&|s| s.old.clone()),
@@ -313,7 +328,11 @@ impl Learner {
         let n_all: usize = batch.iter().flat_map(|s| targets(s)).map(|r| r.len()).sum();
         let parts = self.sharded(batch, |model, frame, samples, device| {
             let packed = Packed::new(samples, targets, device);
-            let loss = model.evaluate(&packed, frame, 1.0).logprob_n.sum().neg();
+            let how = How {
+                temperature: 1.0,
+                value_moves_policy: false,
+            };
+            let loss = model.evaluate(&packed, frame, how).logprob_n.sum().neg();
             let grads = GradientsParams::from_grads(
                 loss.clone().div_scalar(n_all.max(1) as f64).backward(),
                 model,
@@ -364,40 +383,23 @@ impl Learner {
         })
     }
 
-    /// Adds the parts' gradients, clips their global norm, and takes an AdamW step. Returns the norm before clipping.
+    /// Adds the parts' gradients, bounds their norm, and takes an AdamW step. Returns the norm of the policy's gradient
+    /// before it was bounded.
     fn apply(&mut self, parts: Vec<Part>) -> Result<f64, ModelError> {
-        let mut sum = SumGrads {
-            parts: parts.into_iter().map(|p| p.grads).collect(),
-            out: GradientsParams::new(),
-            squares: vec![],
-            missing: None,
-        };
-        self.model.visit(&mut sum);
-        if let Some(id) = sum.missing {
-            return Err(ModelError::Compute(format!("a weight got no gradient ({id})")));
+        let mut grads = Merge::new(parts.into_iter().map(|p| p.grads).collect());
+        let bound = f64::from(self.settings.grad_clip);
+        let wrong = |why: String| ModelError::Compute(format!("update {}: {why}", self.updates));
+        let norm = grads.add(&self.model.policy, bound).map_err(wrong)?;
+        // The value's gradient is bounded by itself: while its layer finds the level of the returns it is many times
+        // the policy's, and a common bound would first starve the policy and then let it leap.
+        if let Some(head) = &self.model.head {
+            grads.add(head, bound).map_err(wrong)?;
         }
-        let mut square = 0.0;
-        for t in sum.squares {
-            square += number(t)?;
-        }
-        let norm = square.sqrt();
-        if !norm.is_finite() {
-            return Err(ModelError::Compute(format!(
-                "the gradient is not finite at update {}; lower the learning rate",
-                self.updates
-            )));
-        }
-        let mut grads = sum.out;
-        if self.settings.grad_clip > 0.0 && norm > f64::from(self.settings.grad_clip) {
-            let mut scale = ScaleGrads {
-                grads,
-                factor: f64::from(self.settings.grad_clip) / norm,
-            };
-            self.model.visit(&mut scale);
-            grads = scale.grads;
+        if let Some(critic) = &self.model.critic {
+            grads.add(critic, bound).map_err(wrong)?;
         }
         let lr = self.learning_rate();
-        self.model = self.optimiser.step(lr, self.model.clone(), grads);
+        self.model = self.optimiser.step(lr, self.model.clone(), grads.finish());
         self.updates += 1;
         Ok(norm)
     }
@@ -405,42 +407,4 @@ impl Learner {
 
 fn number(t: Tensor<1>) -> Result<f64, ModelError> {
     Ok(weights::values(t)?.first().map_or(0.0, |&x| f64::from(x)))
-}
-
-struct SumGrads {
-    parts: Vec<GradientsParams>,
-    out: GradientsParams,
-    squares: Vec<Tensor<1>>,
-    missing: Option<String>,
-}
-
-impl ModuleVisitor for SumGrads {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let total = self
-            .parts
-            .iter_mut()
-            .filter_map(|p| p.remove::<D>(param.id))
-            .reduce(|a, b| a + b);
-        match total {
-            Some(total) => {
-                self.squares.push(total.clone().square().sum());
-                self.out.register::<D>(param.id, total);
-            }
-            None => self.missing = Some(param.id.val().to_string()),
-        }
-    }
-}
-
-struct ScaleGrads {
-    grads: GradientsParams,
-    factor: f64,
-}
-
-impl ModuleVisitor for ScaleGrads {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(g) = self.grads.remove::<D>(param.id) {
-            self.grads
-                .register::<D>(param.id, g.mul_scalar(self.factor));
-        }
-    }
 }

@@ -4,6 +4,7 @@
 pub mod advantage;
 pub mod batch;
 mod config;
+mod gradients;
 mod learner;
 pub mod ppo;
 mod score;
@@ -13,7 +14,7 @@ mod trainer;
 pub use config::{
     ConfigError, EvalSettings, Optimiser, PpoConfig, RolloutConfig, TrainConfig, ValueKind,
 };
-pub use learner::{ActorCritic, Evaluated, Learner, LossSettings, UpdateStats};
+pub use learner::{ActorCritic, Evaluated, How, Learner, LossSettings, UpdateStats};
 pub use score::{Score, score};
 pub use sft::{LossOn, SftConfig, SftProgress, Shape, sft};
 pub use trainer::{Metrics, TrainError, Trainer};

@@ -3,7 +3,7 @@
 use rlef_model::{Frame, ModelError, weights};
 
 use crate::batch::{Packed, Sample, balance};
-use crate::learner::ActorCritic;
+use crate::learner::{ActorCritic, How};
 
 /// What a network says of a dialog: one log-probability an answer token, one value a turn (empty without value).
 pub type Score = (Vec<f32>, Vec<f32>);
@@ -31,7 +31,14 @@ pub fn score(
         for g in mine {
             let part: Vec<&Sample> = groups[g].iter().map(|&i| &samples[i]).collect();
             let packed = Packed::new(&part, |s| s.answers.clone(), &device);
-            let evaluated = model.evaluate(&packed, frame, temperature);
+            let evaluated = model.evaluate(
+                &packed,
+                frame,
+                How {
+                    temperature,
+                    value_moves_policy: false,
+                },
+            );
             let mut logprobs = weights::values(evaluated.logprob_n)?.into_iter();
             let mut values = match evaluated.value_m {
                 Some(v) => weights::values(v)?,

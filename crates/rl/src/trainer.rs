@@ -22,7 +22,7 @@ use crate::advantage::{
 };
 use crate::batch::Sample;
 use crate::config::{ConfigError, TrainConfig};
-use crate::learner::{ActorCritic, Learner, LossSettings, UpdateStats};
+use crate::learner::{ActorCritic, How, Learner, LossSettings, UpdateStats};
 use crate::ppo::Clips;
 use crate::score::score;
 
@@ -349,8 +349,17 @@ impl Trainer {
             f64::from(explained_variance(&g, &v)),
         );
         metrics.insert("actor/reference_kl".into(), mean(&log_ratios));
-        if ppo.normalise == Normalise::Batch {
-            normalise(&mut a);
+        let lengths: Vec<f32> = samples
+            .iter()
+            .flat_map(|s| s.answers.iter().map(|r| r.len() as f32))
+            .collect();
+        let weights = match ppo.normalise {
+            Normalise::None => None,
+            Normalise::Turns => Some(vec![1.0; lengths.len()]),
+            Normalise::Tokens => Some(lengths),
+        };
+        if let Some(weights) = weights {
+            normalise(&mut a, &weights);
             let mut a = a.into_iter();
             for s in samples {
                 s.advantages = a.by_ref().take(s.answers.len()).collect();
@@ -367,7 +376,10 @@ impl Trainer {
                 value: ppo.value_clip,
             },
             value_weight: ppo.value_weight,
-            temperature: self.config.rollout.temperature,
+            how: How {
+                temperature: self.config.rollout.temperature,
+                value_moves_policy: ppo.value_moves_policy,
+            },
         };
         let mut stats = Vec::new();
         for pass in 0..ppo.passes {
