@@ -103,16 +103,17 @@ fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Re
 pub fn nearest(name: &str, known: &[String]) -> String {
     let last = |s: &str| s.rsplit('.').next().unwrap_or(s).to_owned();
     let alike = |k: &String| {
-        let whole = strsim::jaro_winkler(name, k);
-        let part = strsim::jaro_winkler(&last(name), &last(k));
-        whole.max(part - 0.01)
+        let whole = strsim::normalized_damerau_levenshtein(name, k);
+        let part = strsim::normalized_damerau_levenshtein(&last(name), &last(k));
+        // A group that was left out is a smaller mistake than a wrong one.
+        whole.max(part * 0.9)
     };
-    match known
+    let best = known
         .iter()
         .map(|k| (alike(k), k))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-    {
-        Some((score, k)) if score > 0.7 => format!("; did you mean `{k}`?"),
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((score, k)) if score > 0.6 => format!("; did you mean `{k}`?"),
         _ => String::new(),
     }
 }

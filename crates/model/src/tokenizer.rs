@@ -28,6 +28,8 @@ pub struct ChatTokenizer {
     bos: String,
     eos: String,
     eos_ids: Vec<u32>,
+    /// Added tokens as text, longest first.
+    markers: Vec<String>,
 }
 
 impl ChatTokenizer {
@@ -86,12 +88,19 @@ impl ChatTokenizer {
         if eos_ids.is_empty() {
             return Err("no token ends an answer: eos_token is missing".into());
         }
+        let mut markers: Vec<String> = tokenizer
+            .get_added_tokens_decoder()
+            .values()
+            .map(|t| t.content.clone())
+            .collect();
+        markers.sort_by_key(|m| (std::cmp::Reverse(m.len()), m.clone()));
         Ok(Self {
             tokenizer,
             template,
             bos,
             eos,
             eos_ids,
+            markers,
         })
     }
 
@@ -112,6 +121,20 @@ impl ChatTokenizer {
             .encode_fast(text, false)
             .map_err(|e| ModelError::Template(e.to_string()))?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// `text` with a zero-width space put into everything that reads like one of the tokeniser's own markers, so
+    /// that what a program printed (or a statement says) can never be taken for the start or end of a turn.
+    pub fn defuse(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for marker in &self.markers {
+            if out.contains(marker.as_str()) {
+                let first = marker.chars().next().map_or(0, char::len_utf8);
+                let broken = format!("{}\u{200b}{}", &marker[..first], &marker[first..]);
+                out = out.replace(marker.as_str(), &broken);
+            }
+        }
+        out
     }
 
     /// Text of `tokens`; special tokens are left out.
@@ -172,7 +195,11 @@ impl ChatTokenizer {
             .iter()
             .map(|m| {
                 if m.role != "assistant" {
-                    return m.clone();
+                    let content = self.defuse(&m.content);
+                    return ChatMessage {
+                        role: m.role.clone(),
+                        content,
+                    };
                 }
                 answers += 1;
                 ChatMessage {

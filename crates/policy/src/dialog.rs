@@ -119,7 +119,7 @@ impl<'p> Dialog<'p> {
         let tokenizer = self.policy.tokenizer();
         let mut row = self.row();
         let prompt = row.prompt(messages, tokenizer)?;
-        let answer = tokenizer.encode(text)?;
+        let answer = tokenizer.encode(&tokenizer.defuse(text))?;
         self.turns.push(DialogTurn {
             prompt,
             answer,

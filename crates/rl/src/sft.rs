@@ -342,7 +342,7 @@ fn tokenise(dialog: &Rollout, base: &ModelFolder) -> Result<Sample, ModelError> 
         };
         tokens.extend(base.tokenizer.encode(piece)?);
         let from = tokens.len();
-        tokens.extend(base.tokenizer.encode(answer)?);
+        tokens.extend(base.tokenizer.encode(&base.tokenizer.defuse(answer))?);
         tokens.push(end);
         ranges.push(from..tokens.len());
     }

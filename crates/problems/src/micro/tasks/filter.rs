@@ -37,16 +37,6 @@ pub(super) fn table(config: &MicroConfig) -> Task {
                 code: ">5",
                 rule: |x| (x > 5).then_some(x),
             },
-            Variant {
-                name: "below 5",
-                phrases: [
-                    "the ones below 5",
-                    "only numbers below 5",
-                    "all that are below 5",
-                ],
-                code: "<5",
-                rule: |x| (x < 5).then_some(x),
-            },
         ],
         may_be_empty: true,
         draw,

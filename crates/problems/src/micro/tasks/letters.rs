@@ -57,10 +57,16 @@ fn text(input: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// Different letters, at least one of each case.
+/// Different letters, at least one of each case. A public input begins with a or A, so that the first or last item of
+/// the output tells the order at a glance.
 fn draw(ask: &Ask, draw: &mut Draw) -> Vec<u32> {
     let count = draw.between(ask.count.0, ask.count.1);
-    let mut letters = draw.distinct(u32::from('a'), u32::from('z'), count);
+    let mut letters = draw.distinct(u32::from('b'), u32::from('z'), count);
+    if ask.public
+        && let Some(first) = letters.first_mut()
+    {
+        *first = u32::from('a');
+    }
     let upper = u32::from('a') - u32::from('A');
     let one_upper = draw.between(0, count.saturating_sub(1)) as usize;
     let one_lower = (one_upper + 1) % letters.len().max(1);

@@ -41,26 +41,6 @@ pub(super) fn table(config: &MicroConfig) -> Task {
                 code: "**2",
                 rule: |x| x.checked_mul(x),
             },
-            Variant {
-                name: "minus 1",
-                phrases: [
-                    "each minus 1",
-                    "every number minus 1",
-                    "all of them minus 1",
-                ],
-                code: "-1",
-                rule: |x| x.checked_sub(1),
-            },
-            Variant {
-                name: "times 3",
-                phrases: [
-                    "each times 3",
-                    "every number times 3",
-                    "all of them times 3",
-                ],
-                code: "*3",
-                rule: |x| x.checked_mul(3),
-            },
         ],
         may_be_empty: false,
         draw,
@@ -84,8 +64,15 @@ pub(super) fn table(config: &MicroConfig) -> Task {
     }
 }
 
-/// From 1 up, so that no answer is negative: a minus sign would look like a separator.
+/// A public input begins with 0 and has no other, so that the first or last item of the output tells the order at a
+/// glance.
 fn draw(ask: &Ask, draw: &mut Draw) -> Vec<u32> {
     let count = draw.between(ask.count.0, ask.count.1);
-    draw.distinct(1, if ask.public { 9 } else { 99 }, count)
+    let mut input = draw.distinct(1, if ask.public { 9 } else { 99 }, count);
+    if ask.public
+        && let Some(first) = input.first_mut()
+    {
+        *first = 0;
+    }
+    input
 }

@@ -49,10 +49,14 @@ pub(super) fn table(config: &MicroConfig) -> Task {
     }
 }
 
-/// As many numbers as asked for, counted with the end.
+/// As many numbers as asked for, counted with the end. A public range begins at 0, so that the first item of the output
+/// tells the direction at a glance.
 fn draw(ask: &Ask, draw: &mut Draw) -> Vec<u32> {
     let span = draw.between(ask.count.0, ask.count.1).saturating_sub(1);
-    let highest = if ask.public { 9u32 } else { 99 };
-    let first = draw.between(0, highest.saturating_sub(span));
+    let first = if ask.public {
+        0
+    } else {
+        draw.between(1, 99u32.saturating_sub(span))
+    };
     vec![first, first + span]
 }

@@ -49,6 +49,13 @@ fn draw(ask: &Ask, draw: &mut Draw) -> Vec<u32> {
             if ask.public { 9 } else { 99 },
             count,
         );
+        if ask.public && !input.contains(&0) {
+            // The least number there is: its place in the output tells the direction at a glance.
+            let at = draw.between(0, count.saturating_sub(1)) as usize;
+            if let Some(item) = input.get_mut(at) {
+                *item = 0;
+            }
+        }
         let text_order = {
             let mut sorted = input.clone();
             sorted.sort_by_key(u32::to_string);
