@@ -64,8 +64,14 @@ fn list<const D: usize>(t: Tensor<D>) -> Vec<f32> {
 
 /// Both within `tolerance` of each other, relative to the largest number.
 fn close(name: &str, got: &[f32], want: &[f32], tolerance: f32) {
+    close_terms(name, got, want, tolerance, 1e-3);
+}
+
+/// Both within `tolerance` of each other, relative to the largest number, or to the size of the `terms` it is a sum of
+/// where these cancel: the rounding of a sum is that of its terms.
+fn close_terms(name: &str, got: &[f32], want: &[f32], tolerance: f32, terms: f32) {
     assert_eq!(got.len(), want.len(), "{name}");
-    let size = want.iter().fold(1e-3f32, |m, x| m.max(x.abs()));
+    let size = want.iter().fold(terms, |m, x| m.max(x.abs()));
     for (i, (g, w)) in got.iter().zip(want).enumerate() {
         assert!(
             (g - w).abs() <= tolerance * size,
@@ -139,7 +145,9 @@ fn check3<const A: usize, const B: usize, const C: usize, const O: usize>(
     assert_eq!(list(without), out, "with and without gradients");
     close("out", &out, &want_out, tolerance);
     for (i, (g, w)) in got.iter().zip(&want).enumerate() {
-        close(&format!("gradient {i}"), g, w, tolerance);
+        // The loss weighs outputs by up to 1, so a gradient is a sum of terms of the order of the inputs; through a
+        // saturated softmax they nearly cancel (seen: 6e-3 left of terms of 1, off by 5e-7).
+        close_terms(&format!("gradient {i}"), g, w, tolerance, 0.1);
     }
 }
 

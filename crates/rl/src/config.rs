@@ -150,7 +150,7 @@ impl Default for TrainConfig {
             train_split: "train".into(),
             device: "cpu".into(),
             seed: 0,
-            iterations: 80,
+            iterations: 300,
             workers: 2,
             episode: EpisodeConfig {
                 prompt: rlef_env::PromptStyle::Brief,
@@ -199,12 +199,12 @@ impl Default for PpoConfig {
 impl Default for Optimiser {
     fn default() -> Self {
         Self {
-            lr: 6e-4,
-            warmup_updates: 10,
+            lr: 2e-4,
+            warmup_updates: 40,
             weight_decay: 0.01,
             beta_1: 0.9,
-            beta_2: 0.95,
-            epsilon: 1e-8,
+            beta_2: 0.98,
+            epsilon: 1e-5,
             grad_clip: 1.0,
         }
     }
@@ -215,8 +215,8 @@ impl Default for EvalSettings {
         Self {
             valid_split: "valid".into(),
             test_split: "test".into(),
-            every: 10,
-            valid_problems: 64,
+            every: 25,
+            valid_problems: 128,
             test_problems: 0,
             temperature: 1.0,
             top_p: 1.0,

@@ -98,13 +98,14 @@ impl Default for SftConfig {
                 prompt: rlef_env::PromptStyle::Brief,
                 ..EpisodeConfig::default()
             },
-            dialogs_per_problem: 2,
+            dialogs_per_problem: 6,
             loss: LossOn::All,
             epochs: 4,
             batch: 32,
             optimiser: Optimiser {
                 lr: 2e-3,
                 warmup_updates: 20,
+                weight_decay: 0.05,
                 ..Optimiser::default()
             },
             model: Shape::default(),
