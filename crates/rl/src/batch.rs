@@ -170,7 +170,7 @@ mod tests {
         );
         let short = Sample {
             tokens: vec![7, 9],
-            answers: vec![1..2],
+            answers: std::iter::once(1..2).collect(),
             ..s.clone()
         };
         let p = Packed::new(&[&short, &s], |s| s.answers.clone(), &Device::flex());

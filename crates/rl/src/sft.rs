@@ -244,7 +244,7 @@ fn dialogs(
     problems: &[Arc<Problem>],
     judge: &Judge,
     stop: &AtomicBool,
-) -> Result<Vec<Box<Rollout>>, TrainError> {
+) -> Result<Vec<Rollout>, TrainError> {
     let settings = Drive {
         episode: config.episode.clone(),
         seed: config.seed,
@@ -263,7 +263,7 @@ fn dialogs(
     let mut last = String::new();
     for outcome in outcomes {
         match outcome {
-            rlef_policy::Outcome::Done(r) => dialogs.push(r),
+            rlef_policy::Outcome::Done(r) => dialogs.push(*r),
             rlef_policy::Outcome::Lost { why, .. } => last = why,
         }
     }

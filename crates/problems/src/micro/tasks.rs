@@ -158,10 +158,12 @@ fn wrap(text: &str, brackets: &str) -> String {
     }
 }
 
-/// The Python expression that puts brackets around the string `expression`.
+/// The Python expression that puts brackets around the string `expression`, which has no double quotes. A format
+/// string, so that whether there are brackets is decided by one piece of text at its start, and what follows is the
+/// same as without.
 fn wrap_code(expression: &str, brackets: &str) -> String {
     match pair(brackets) {
-        Some((open, close)) => format!("'{open}'+{expression}+'{close}'"),
+        Some((open, close)) => format!("f\"{open}{{{expression}}}{close}\""),
         None => expression.to_owned(),
     }
 }
