@@ -118,8 +118,8 @@ pub struct Eval {
     #[arg(long, default_value = "test")]
     pub split: String,
     /// Problems of the split; default all.
-    #[arg(long)]
-    pub limit: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
     /// Rollouts of each problem; default: as few as n@k needs.
     #[arg(long)]
     pub rollouts: Option<u64>,
@@ -130,7 +130,7 @@ pub struct Eval {
     #[arg(long, value_enum)]
     pub feedback: Option<Feedback>,
     /// Temperature.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
     /// Top-p.
     #[arg(long)]
@@ -220,7 +220,7 @@ pub struct Debug {
     #[arg(long)]
     pub max_turns: Option<usize>,
     /// Temperature.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
 }
 

@@ -72,7 +72,7 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
         if raised.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping; what is done is being saved (once more: stop at once)");
+        crate::say_err!("\nstopping (once more: at once)");
     })
     .context("cannot listen for ctrl-C")?;
     Ok(stop)

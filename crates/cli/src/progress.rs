@@ -55,7 +55,7 @@ impl Bar {
             && last.elapsed() > Duration::from_secs(10)
         {
             *last = Instant::now();
-            eprintln!(
+            crate::say_err!(
                 "{} {done}/{} {note}{}",
                 self.what,
                 self.bar.length().unwrap_or(0),
@@ -69,7 +69,7 @@ impl Bar {
         if self.terminal {
             self.bar.println(text);
         } else {
-            eprintln!("{text}");
+            crate::say_err!("{text}");
         }
     }
 

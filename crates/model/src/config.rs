@@ -198,6 +198,34 @@ impl LlamaConfig {
                 return Err(format!("{name} must be at least 1"));
             }
         }
+        // A table of this length is kept in memory; the longest models have some millions.
+        if !(2..=1 << 24).contains(&self.max_position_embeddings) {
+            return Err(format!(
+                "max_position_embeddings is {}, which is out of range (2 to 16777216)",
+                self.max_position_embeddings
+            ));
+        }
+        for (name, x) in [
+            ("rope_theta", self.rope_theta),
+            ("rms_norm_eps", self.rms_norm_eps),
+        ] {
+            if !(x > 0.0 && x.is_finite()) {
+                return Err(format!("{name} is {x}; it must be over 0"));
+            }
+        }
+        if let Some(s) = &self.rope_scaling
+            && s.rope_type == "llama3"
+            && !(s.factor > 0.0
+                && s.low_freq_factor > 0.0
+                && s.high_freq_factor > s.low_freq_factor
+                && s.original_max_position_embeddings > 0.0)
+        {
+            return Err(
+                "rope_scaling: factor, low_freq_factor, high_freq_factor (the larger) and \
+                 original_max_position_embeddings must be over 0"
+                    .into(),
+            );
+        }
         if !self.num_attention_heads.is_multiple_of(self.kv_heads()) {
             return Err(format!(
                 "num_attention_heads ({}) must be a multiple of num_key_value_heads ({})",
@@ -262,5 +290,61 @@ impl RopeScaling {
                 / (self.high_freq_factor - self.low_freq_factor);
             (1.0 - smooth) * f / self.factor + smooth * f
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(key: &str, value: serde_json::Value) -> Result<LlamaConfig, ModelError> {
+        let mut config = serde_json::json!({
+            "vocab_size": 40, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2,
+        });
+        config[key] = value;
+        LlamaConfig::parse(config.to_string().as_bytes(), Path::new("config.json"))
+    }
+
+    #[test]
+    fn what_would_give_wrong_numbers_is_an_error_that_names_it() {
+        assert_eq!(with("rope_theta", 5e5.into()).unwrap().head_size(), 8);
+        for (key, value) in [
+            ("model_type", "mistral".into()),
+            ("architectures", vec!["OtherForCausalLM"].into()),
+            ("hidden_act", "gelu".into()),
+            ("attention_bias", true.into()),
+            ("mlp_bias", true.into()),
+            ("num_key_value_heads", 3.into()),
+            ("num_hidden_layers", 0.into()),
+            ("head_dim", 7.into()),
+            ("rope_theta", 0.into()),
+            ("rms_norm_eps", (-1).into()),
+            ("max_position_embeddings", 1_000_000_000_000_000u64.into()),
+            ("rope_scaling", serde_json::json!({ "rope_type": "yarn" })),
+            ("rope_scaling", serde_json::json!({ "rope_type": "llama3" })),
+        ] {
+            let error = with(key, value).unwrap_err().to_string();
+            let named = if key == "model_type" {
+                "architecture"
+            } else {
+                key
+            };
+            assert!(
+                error.contains(named.trim_end_matches('s')),
+                "{key}: {error}"
+            );
+        }
+    }
+
+    /// Llama 3.1 8B has 8,030,261,248 parameters.
+    #[test]
+    fn parameters_are_counted() {
+        let config: LlamaConfig = serde_json::from_value(serde_json::json!({
+            "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 8,
+        }))
+        .unwrap();
+        assert_eq!(config.num_params(), 8_030_261_248);
     }
 }

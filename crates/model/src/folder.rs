@@ -65,13 +65,15 @@ impl ModelFolder {
             .map_err(|e| e.to_string())
             .and_then(|c| ChatTokenizer::new(tokenizer, &c, &config.eos_ids()))
             .map_err(|why| ModelError::Config { path, why })?;
-        if tokenizer.vocab_size() > config.vocab_size {
+        let largest = tokenizer
+            .largest_id()
+            .max(config.eos_ids().into_iter().max().unwrap_or(0));
+        if largest as usize >= config.vocab_size {
             return Err(ModelError::Config {
                 path: origin.join("config.json"),
                 why: format!(
-                    "vocab_size is {} but the tokeniser has {} entries; the files are of different models",
-                    config.vocab_size,
-                    tokenizer.vocab_size()
+                    "vocab_size is {} but there is a token number {largest}; the files are of different models",
+                    config.vocab_size
                 ),
             });
         }

@@ -114,6 +114,12 @@ impl ChatTokenizer {
         self.tokenizer.get_vocab_size(true)
     }
 
+    /// The largest token number.
+    pub fn largest_id(&self) -> u32 {
+        let vocab = self.tokenizer.get_vocab(true);
+        vocab.values().copied().max().unwrap_or(0)
+    }
+
     /// Tokens of `text`, in which special tokens written out are taken as such; nothing is added around it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
         let encoding = self

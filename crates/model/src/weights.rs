@@ -144,8 +144,14 @@ pub fn write_file(path: &Path, tensors: &Named) -> Result<(), ModelError> {
     );
     let file = safetensors::serialize(views, metadata).map_err(|e| fail("(all)", e.to_string()))?;
     let partial = path.with_extension("partial");
-    std::fs::write(&partial, file).map_err(|e| ModelError::io(&partial, e))?;
-    std::fs::rename(&partial, path).map_err(|e| ModelError::io(path, e))
+    let written = std::fs::write(&partial, file)
+        .map_err(|e| ModelError::io(&partial, e))
+        .and_then(|()| std::fs::rename(&partial, path).map_err(|e| ModelError::io(path, e)));
+    if written.is_err() {
+        // On a full disk a half-written file would keep the space that the next try needs.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written
 }
 
 /// Takes tensors by name and keeps count of what is left.

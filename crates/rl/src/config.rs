@@ -342,18 +342,6 @@ impl TrainConfig {
                 "has no effect with ppo.value = \"separate\": leave it out",
             );
         }
-        if self.eval.every > self.iterations {
-            return fail(
-                "eval.every",
-                "is more than iterations, so it would never happen; use 0 to switch it off",
-            );
-        }
-        if self.checkpoint_every > self.iterations {
-            return fail(
-                "checkpoint_every",
-                "is more than iterations, so it would never happen; use 0",
-            );
-        }
         self.eval_sampling().check().map_err(|why| ConfigError {
             key: "eval".into(),
             why,

@@ -130,13 +130,23 @@ impl Default for Shape {
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
-pub struct SftProgress {
-    /// Updates done.
-    pub update: usize,
-    /// Updates in all.
-    pub updates: usize,
-    /// Loss of the last update, nats a token.
-    pub loss: f64,
+pub enum SftProgress {
+    /// Dialogs are being made.
+    Dialogs {
+        /// Dialogs made.
+        done: usize,
+        /// Dialogs in all.
+        total: usize,
+    },
+    /// The model is being updated.
+    Updates {
+        /// Updates done.
+        done: usize,
+        /// Updates in all.
+        total: usize,
+        /// Loss of the last update, nats a token.
+        loss: f64,
+    },
 }
 
 /// Makes dialogs, a tokeniser and a model, and writes the model to `out`. Returns the last loss.
@@ -155,7 +165,7 @@ pub fn sft(
     if problems.is_empty() {
         return Err(TrainError::Empty);
     }
-    let dialogs = dialogs(config, problems, judge, stop)?;
+    let dialogs = dialogs(config, problems, judge, stop, progress)?;
 
     let texts: Vec<String> = dialogs
         .iter()
@@ -211,9 +221,9 @@ pub fn sft(
             let batch: Vec<&Sample> = part.iter().map(|&i| &samples[i]).collect();
             (loss, _) = learner.supervised(&batch, config.loss == LossOn::All)?;
             update += 1;
-            progress(SftProgress {
-                update,
-                updates,
+            progress(SftProgress::Updates {
+                done: update,
+                total: updates,
                 loss,
             });
         }
@@ -244,6 +254,7 @@ fn dialogs(
     problems: &[Arc<Problem>],
     judge: &Judge,
     stop: &AtomicBool,
+    progress: &(dyn Fn(SftProgress) + Sync),
 ) -> Result<Vec<Rollout>, TrainError> {
     let settings = Drive {
         episode: config.episode.clone(),
@@ -257,7 +268,12 @@ fn dialogs(
         &config.episode,
         config.seed,
     );
-    let (outcomes, _) = drive(&GuessPolicy, judge, &tasks, &settings, stop, &|_| {})?;
+    let (outcomes, _) = drive(&GuessPolicy, judge, &tasks, &settings, stop, &|p| {
+        progress(SftProgress::Dialogs {
+            done: p.done,
+            total: p.total,
+        });
+    })?;
     let total = outcomes.len();
     let mut dialogs = Vec::new();
     let mut last = String::new();

@@ -46,9 +46,21 @@ pub fn run(args: Eval) -> Result<ExitCode> {
             budget.needed()
         );
     }
-    let problems = parts::problems(&config.problems, &args.split, args.limit.unwrap_or(0))?;
+    /// More episodes than any machine runs in a lifetime: a slip of the finger, not a plan.
+    const MOST: u64 = 100_000_000;
+    let problems = parts::problems(
+        &config.problems,
+        &args.split,
+        args.limit.unwrap_or(0) as usize,
+    )?;
+    if rollouts.saturating_mul(problems.len() as u64) > MOST {
+        bail!(
+            "{rollouts} rollouts of {} problems are more than {MOST} episodes; ask for fewer",
+            problems.len()
+        );
+    }
     if s.dry_run {
-        println!(
+        crate::say!(
             "{budget} of {} on {} problems of {} ({}), {rollouts} rollouts each of up to {} turns, temperature {}, top-p {}",
             config.model,
             problems.len(),
@@ -60,6 +72,14 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     }
+    // Opened before the work, so that a path that cannot be written costs nothing.
+    let dialogs = match &args.dialogs {
+        None => None,
+        Some(path) => Some(
+            std::fs::File::create(path)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+        ),
+    };
     let judge = parts::judge(&config.judge)?;
     let device = device::open(&config.device)?;
     let folder = models::open(&config.model, &device)?;
@@ -84,15 +104,18 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     });
     bar.finish();
     if stop.load(Ordering::Relaxed) {
-        bail!(
+        crate::say_err!(
             "stopped before the evaluation was complete; nothing is reported, as a part would be biased"
         );
+        return Ok(ExitCode::from(130));
     }
     let (pool, outcomes) = result?;
-    if let Some(path) = &args.dialogs {
-        write_dialogs(path, &outcomes)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    // A failed write is reported after the score, which must not be lost with it.
+    let written = match (dialogs, &args.dialogs) {
+        (Some(file), Some(path)) => write_dialogs(file, &outcomes)
+            .with_context(|| format!("cannot write {}", path.display())),
+        _ => Ok(()),
+    };
     let score = score(
         &pool,
         &budget,
@@ -102,10 +125,8 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         },
     )?;
     if args.json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&json!({ "score": score, "config": config }))?
-        );
+        let json = json!({ "score": score, "config": config });
+        crate::text::print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
     } else {
         let name = format!("{} on {}/{}", config.model, config.problems, args.split);
         let summary = Summary {
@@ -115,14 +136,15 @@ pub fn run(args: Eval) -> Result<ExitCode> {
             }],
             differences: vec![],
         };
-        print!("{}", summary.table());
+        crate::text::print(&summary.table())?;
     }
+    written?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// One line a dialog: problem, messages, turns, tokens with their log-probabilities.
-pub fn write_dialogs(path: &std::path::Path, outcomes: &[Outcome]) -> Result<()> {
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+fn write_dialogs(file: std::fs::File, outcomes: &[Outcome]) -> Result<()> {
+    let mut file = std::io::BufWriter::new(file);
     for outcome in outcomes {
         let line = match outcome {
             Outcome::Done(r) => json!({

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use rlef_rl::{SftConfig, sft};
+use rlef_policy::DriveError;
+use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
 
 use crate::args::Sft;
 use crate::parts;
@@ -19,19 +20,39 @@ pub fn run(args: Sft) -> Result<ExitCode> {
     flag(&mut set, "problems", s.problems.as_ref());
     let config: SftConfig = resolve(s.config.as_deref(), &set)?;
     if s.dry_run {
-        print!("{}", toml::to_string(&config)?);
+        crate::text::print(&toml::to_string(&config)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let judge = parts::judge(&config.judge)?;
     let problems = parts::problems(&config.problems, &config.train_split, 0)?;
     let stop = parts::stop_flag()?;
-    eprintln!("making dialogs on {} problems", problems.len());
-    let bar = Bar::new("sft", 1);
-    let loss = sft(&config, &problems, &judge, &args.out, &stop, &|p| {
-        bar.resize(p.updates as u64);
-        bar.set(p.update as u64, &format!("loss {:.4}", p.loss));
-    })?;
-    bar.finish();
-    println!("{}: last loss {loss:.4} nats a token", args.out.display());
+    let making = Bar::new("dialogs", 1);
+    // Begun when the first update is done, so that its estimate does not count the making of the dialogs.
+    let updating = std::sync::OnceLock::new();
+    let result = sft(&config, &problems, &judge, &args.out, &stop, &|p| match p {
+        SftProgress::Dialogs { done, total } => {
+            making.resize(total as u64);
+            making.set(done as u64, "");
+        }
+        SftProgress::Updates { done, total, loss } => {
+            let bar = updating.get_or_init(|| {
+                making.finish();
+                Bar::new("updates", total as u64)
+            });
+            bar.set(done as u64, &format!("loss {loss:.4}"));
+        }
+    });
+    making.finish();
+    if let Some(bar) = updating.get() {
+        bar.finish();
+    }
+    let loss = match result {
+        Err(TrainError::Drive(DriveError::Stopped)) => {
+            crate::say_err!("stopped while dialogs were made; there is no model yet");
+            return Ok(ExitCode::from(130));
+        }
+        other => other?,
+    };
+    crate::say!("{}: last loss {loss:.4} nats a token", args.out.display());
     Ok(ExitCode::SUCCESS)
 }

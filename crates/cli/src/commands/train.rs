@@ -59,7 +59,7 @@ pub fn run(args: Train) -> Result<ExitCode> {
     let folder = models::open(&config.model, &device)?;
     let out = Out::create(args.out.as_deref(), &config)?;
     let stop = parts::stop_flag()?;
-    println!(
+    crate::say!(
         "{} ({} parameters) on {} problems of {}/{}; run folder {}",
         config.model,
         folder.config.num_params(),
@@ -89,7 +89,7 @@ fn plan(config: &TrainConfig) -> Result<ExitCode> {
     let folder = models::open(&config.model, &device)?;
     let problems = parts::problems(&config.problems, &config.train_split, 0)?;
     let episodes = config.rollout.problems * config.rollout.per_problem;
-    println!(
+    crate::say!(
         "# {} parameters, {} problems; an iteration: {episodes} episodes of up to {} turns, then {} updates; \
          {} iterations, {} episodes in all",
         folder.config.num_params(),
@@ -99,7 +99,7 @@ fn plan(config: &TrainConfig) -> Result<ExitCode> {
         config.iterations,
         episodes * config.iterations
     );
-    print!("{}", toml::to_string(config)?);
+    crate::text::print(&toml::to_string(config)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,6 +107,7 @@ fn plan(config: &TrainConfig) -> Result<ExitCode> {
 struct Out {
     dir: PathBuf,
     metrics: fs::File,
+    warned: bool,
 }
 
 impl Out {
@@ -126,12 +127,21 @@ impl Out {
         }
         fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let version = format!("# rlef {}\n", env!("CARGO_PKG_VERSION"));
-        fs::write(dir.join("config.toml"), version + &toml::to_string(config)?)?;
-        let metrics = fs::File::create(dir.join("metrics.jsonl"))?;
-        Ok(Self { dir, metrics })
+        let path = dir.join("config.toml");
+        fs::write(&path, version + &toml::to_string(config)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let path = dir.join("metrics.jsonl");
+        let metrics =
+            fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self {
+            dir,
+            metrics,
+            warned: false,
+        })
     }
 
-    fn log(&mut self, iteration: usize, metrics: &Metrics) -> Result<()> {
+    /// Appends a line to `metrics.jsonl`. A line that cannot be written is said once and does not end the run.
+    fn log(&mut self, iteration: usize, metrics: &Metrics) {
         let mut line = serde_json::Map::new();
         line.insert("step".into(), iteration.into());
         for (name, &x) in metrics {
@@ -140,8 +150,15 @@ impl Out {
                 line.insert(name.clone(), x.into());
             }
         }
-        writeln!(self.metrics, "{}", serde_json::Value::Object(line))
-            .with_context(|| format!("cannot write {}", self.dir.join("metrics.jsonl").display()))
+        if let Err(error) = writeln!(self.metrics, "{}", serde_json::Value::Object(line))
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            let path = self.dir.join("metrics.jsonl");
+            crate::say_err!(
+                "warning: cannot write {}: {error}; going on without",
+                path.display()
+            );
+        }
     }
 }
 
@@ -185,17 +202,20 @@ impl Run {
                 Err(TrainError::Drive(DriveError::Stopped)) => break,
                 Err(error) => {
                     bar.finish();
-                    self.save("checkpoint")?;
-                    return Err(error).context(format!(
-                        "training stopped in iteration {}; the weights so far are in {}",
-                        i + 1,
-                        self.out.dir.join("checkpoint").display()
-                    ));
+                    let saved = match self.save("checkpoint") {
+                        Ok(()) => format!(
+                            "the weights so far are in {}",
+                            self.out.dir.join("checkpoint").display()
+                        ),
+                        Err(e) => format!("the weights so far could not be saved: {e:#}"),
+                    };
+                    return Err(error)
+                        .context(format!("training stopped in iteration {}; {saved}", i + 1));
                 }
             };
             self.history.seconds += start.elapsed().as_secs_f64();
             let done = self.trainer.iteration();
-            self.out.log(done, &metrics)?;
+            self.out.log(done, &metrics);
             let get = |k: &str| metrics.get(k).copied().unwrap_or(f64::NAN);
             self.history.solved.push((done as f64, get("solved")));
             self.history
@@ -214,7 +234,12 @@ impl Run {
             }
             if self.config.checkpoint_every > 0 && done.is_multiple_of(self.config.checkpoint_every)
             {
-                self.save(&format!("checkpoints/step_{done}"))?;
+                // A checkpoint on the way is a precaution; not having it is no reason to lose the run.
+                if let Err(error) = self.save(&format!("checkpoints/step_{done}")) {
+                    bar.line(&format!(
+                        "warning: {error:#}; going on without this checkpoint"
+                    ));
+                }
             }
         }
         bar.finish();
@@ -289,7 +314,7 @@ impl Run {
         self.history
             .valid
             .push((done as f64, metrics[&format!("val/1@{turns}")]));
-        self.out.log(done, &metrics)?;
+        self.out.log(done, &metrics);
         bar.line(&format!(
             "iteration {done}/{}: {} on {} valid problems; {} of training so far{}",
             self.config.iterations,
@@ -308,56 +333,66 @@ impl Run {
             .with_context(|| format!("cannot save {}", dir.display()))
     }
 
-    /// Checkpoint, curve, table.
+    /// Checkpoint, curve, table. What fails is said at the end; the rest is done all the same.
     fn finish(&mut self) -> Result<ExitCode> {
-        self.save("checkpoint")?;
-        self.curve()?;
+        let dir = self.out.dir.clone();
+        let (checkpoint, curve) = (dir.join("checkpoint"), dir.join("curve.svg"));
+        let saved = self.save("checkpoint");
+        if let Err(error) = &saved {
+            crate::say_err!("warning: {error:#}");
+        }
+        let drawn = self.curve();
         let done = self.trainer.iteration();
-        println!(
+        crate::say!(
             "{done} of {} iterations, {} of training; checkpoint {}, curve {}",
             self.config.iterations,
             duration(self.history.seconds),
-            self.out.dir.join("checkpoint").display(),
-            self.out.dir.join("curve.svg").display()
+            checkpoint.display(),
+            curve.display()
         );
-        if self.stopped() {
-            self.table_so_far();
-            println!(
-                "stopped before the test split was measured; `rlef eval --model {}` does that",
-                self.out.dir.join("checkpoint").display()
-            );
-            return Ok(ExitCode::from(130));
-        }
-        let summary = match self.summary() {
-            Ok(s) => s,
-            Err(_) if self.stopped() => {
+        let summary = if self.stopped() {
+            None
+        } else {
+            Some(self.summary())
+        };
+        let summary = match summary {
+            Some(Ok(summary)) => summary,
+            Some(Err(error)) if !self.stopped() => return Err(error),
+            _ => {
                 self.table_so_far();
+                crate::say!(
+                    "stopped before the {} split was measured; `rlef eval --model {}` does that",
+                    self.config.eval.test_split,
+                    checkpoint.display()
+                );
+                saved.and(drawn)?;
                 return Ok(ExitCode::from(130));
             }
-            Err(e) => return Err(e),
         };
         let table = summary.table();
-        fs::write(self.out.dir.join("results.md"), &table)?;
-        fs::write(
-            self.out.dir.join("results.json"),
-            serde_json::to_vec_pretty(&summary)?,
-        )?;
-        println!(
+        crate::say!(
             "\n{} problems of {}/{}:\n\n{table}",
             self.test.len(),
             self.config.problems,
             self.config.eval.test_split
         );
+        let json = serde_json::to_vec_pretty(&summary)?;
+        let written = write(&dir.join("results.md"), table.as_bytes())
+            .and(write(&dir.join("results.json"), &json));
+        saved.and(drawn).and(written)?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn table_so_far(&self) {
-        println!("\niteration  1@{} (valid)", self.config.episode.max_turns);
+        if self.history.valid.is_empty() && self.history.solved.is_empty() {
+            return;
+        }
+        crate::say!("\niteration  1@{} (valid)", self.config.episode.max_turns);
         for (i, x) in &self.history.valid {
-            println!("{i:>9}  {x:.2}");
+            crate::say!("{i:>9}  {x:.2}");
         }
         if let Some((i, x)) = self.history.solved.last() {
-            println!("{i:>9}  {x:.2} (rollouts of the last iteration)");
+            crate::say!("{i:>9}  {x:.2} (rollouts of the last iteration)");
         }
     }
 
@@ -462,3 +497,7 @@ impl Run {
 
 /// Sets the randomness of measurements apart from that of the rollouts learned from.
 const EVAL: u64 = 0x6576_616c;
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
