@@ -32,10 +32,13 @@ fn prompt(dialog: u64, turn: u64) -> Vec<u32> {
         .collect()
 }
 
-/// Two turns of the given dialogs side by side: each dialog's tokens, and its answers with where they begin.
-fn play(model: &Llama, frame: &Frame, dialogs: &[u64]) -> Vec<(Vec<u32>, Vec<(usize, Sampled)>)> {
+/// A dialog's tokens, and its answers with where they begin.
+type Played = (Vec<u32>, Vec<(usize, Sampled)>);
+
+/// Two turns of the given dialogs side by side.
+fn play(model: &Llama, frame: &Frame, dialogs: &[u64]) -> Vec<Played> {
     let mut generator = Generator::new(model, frame, dialogs.len());
-    let mut all: Vec<(Vec<u32>, Vec<(usize, Sampled)>)> = vec![(vec![], vec![]); dialogs.len()];
+    let mut all: Vec<Played> = vec![(vec![], vec![]); dialogs.len()];
     for turn in 0..2 {
         let prompts: Vec<Vec<u32>> = dialogs.iter().map(|&d| prompt(d, turn)).collect();
         let asks = prompts
