@@ -48,7 +48,7 @@ fn a_dialog_that_is_typed() {
     let commands = "type\nhi\n.\ntype\n```python\nprint(14)\n```\n.\nundo\ntype\n```python\nprint(int(input()) * 2)\n\
                     ```\n.\nreward\nprompt\nundo\nundo\nundo\n";
     insta::assert_snapshot!(typed(&[], commands), @"
-    double-it of basics, 3 turns, feedback real, model none, temperature 1, seed 0; `help` lists the commands
+    double-it of basics, 3 turns, feedback real, model none, temperature 0.2, seed 0; `help` lists the commands
     [user]
     One line holds an integer n (-1000000000 to 1000000000). Print twice its value.
     turn 1 of 3> type
@@ -264,7 +264,7 @@ fn samples_can_be_taken_back_and_drawn_again() {
 
 #[test]
 fn plans_and_mistakes() {
-    insta::assert_snapshot!(typed(&["--dry-run", "--set", "episode.max_turns=2"], ""), @"double-it of basics, 2 turns, feedback real, model none, temperature 1, seed 0");
+    insta::assert_snapshot!(typed(&["--dry-run", "--set", "episode.max_turns=2"], ""), @"double-it of basics, 2 turns, feedback real, model none, temperature 0.2, seed 0");
     for (arguments, words) in [
         (&["nosuch"][..], "has no problem `nosuch`"),
         (&["duble-it"], "nearest: `double-it`"),

@@ -150,7 +150,7 @@ impl Default for TrainConfig {
             train_split: "train".into(),
             device: "cpu".into(),
             seed: 0,
-            iterations: 400,
+            iterations: 500,
             workers: 2,
             episode: EpisodeConfig {
                 prompt: rlef_env::PromptStyle::Brief,
@@ -199,7 +199,7 @@ impl Default for PpoConfig {
 impl Default for Optimiser {
     fn default() -> Self {
         Self {
-            lr: 2e-4,
+            lr: 1.5e-4,
             warmup_updates: 40,
             weight_decay: 0.01,
             beta_1: 0.9,
@@ -218,8 +218,8 @@ impl Default for EvalSettings {
             every: 25,
             valid_problems: 128,
             test_problems: 0,
-            temperature: 1.0,
-            top_p: 1.0,
+            temperature: 0.2,
+            top_p: 0.95,
             rollouts: 1,
         }
     }
