@@ -7,14 +7,7 @@ use std::process::Command;
 /// Packages with every set of features they are built with.
 fn tree(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--offline",
-            "--prefix",
-            "none",
-            "--format",
-            "{p};{f}",
-        ])
+        .args(["tree", "--prefix", "none", "--format", "{p};{f}"])
         .args(arguments)
         .current_dir(rlef_tests::root())
         .output()
