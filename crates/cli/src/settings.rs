@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use crate::args::{Feedback, Settings};
+
 /// Keys whose default is "absent", which TOML cannot write down.
 const OPTIONAL: [&str; 2] = ["episode.system_prompt", "episode.missing_code_message"];
 
@@ -49,6 +51,25 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
 pub fn flag(set: &mut Vec<String>, key: &str, value: Option<impl ToString>) {
     if let Some(value) = value {
         set.push(format!("{key}={}", value.to_string()));
+    }
+}
+
+/// What was typed as `--set`, and the flags that every command has, as settings.
+pub fn typed(s: &Settings) -> Vec<String> {
+    let mut set = s.set.clone();
+    flag(&mut set, "seed", s.seed);
+    flag(&mut set, "workers", s.workers);
+    flag(&mut set, "device", s.device.as_ref());
+    flag(&mut set, "problems", s.problems.as_ref());
+    set
+}
+
+/// The value of `episode.feedback` that a flag stands for.
+pub fn feedback(flag: Feedback) -> &'static str {
+    match flag {
+        Feedback::Real => "real",
+        Feedback::Random => "random",
+        Feedback::None => "none",
     }
 }
 

@@ -17,8 +17,8 @@ use rlef_policy::{LocalPolicy, Task};
 use rlef_problems::{Problem, ProblemSet};
 use rlef_rl::TrainConfig;
 
-use crate::args::{Debug, Feedback};
-use crate::settings::{flag, resolve};
+use crate::args::Debug;
+use crate::settings::{feedback, flag, resolve, typed};
 use crate::{models, parts};
 
 use console::Console;
@@ -73,22 +73,12 @@ pub fn run(args: &Debug) -> Result<ExitCode> {
 
 fn settings(args: &Debug) -> Result<TrainConfig> {
     let s = &args.settings;
-    let mut set = s.set.clone();
-    flag(&mut set, "seed", s.seed);
-    flag(&mut set, "workers", s.workers);
-    flag(&mut set, "device", s.device.as_ref());
-    flag(&mut set, "problems", s.problems.as_ref());
+    let mut set = typed(s);
     flag(&mut set, "model", args.model.as_ref());
     flag(&mut set, "episode.max_turns", args.max_turns);
     flag(&mut set, "eval.temperature", args.temperature);
-    let mut config: TrainConfig = resolve(s.config.as_deref(), &set)?;
-    if let Some(feedback) = args.feedback {
-        config.episode.feedback = match feedback {
-            Feedback::Real => FeedbackMode::Real,
-            Feedback::Random => FeedbackMode::Random,
-            Feedback::None => FeedbackMode::None,
-        };
-    }
+    flag(&mut set, "episode.feedback", args.feedback.map(feedback));
+    let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
     config.check()?;
     Ok(config)
 }

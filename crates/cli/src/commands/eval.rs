@@ -6,37 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
-use rlef_env::FeedbackMode;
 use rlef_eval::{Bootstrap, Budget, Condition, Summary, measure, score};
 use rlef_model::{Frame, device};
 use rlef_policy::{Drive, LocalPolicy, Outcome};
 use rlef_rl::TrainConfig;
 use serde_json::json;
 
-use crate::args::{Eval, Feedback};
+use crate::args::Eval;
 use crate::progress::Bar;
-use crate::settings::{flag, resolve};
+use crate::settings::{feedback, flag, resolve, typed};
 use crate::{models, parts};
 
 pub fn run(args: Eval) -> Result<ExitCode> {
     let s = &args.settings;
-    let mut set = s.set.clone();
-    flag(&mut set, "seed", s.seed);
-    flag(&mut set, "workers", s.workers);
-    flag(&mut set, "device", s.device.as_ref());
-    flag(&mut set, "problems", s.problems.as_ref());
+    let mut set = typed(s);
     flag(&mut set, "model", args.model.as_ref());
     flag(&mut set, "episode.max_turns", args.max_turns);
     flag(&mut set, "eval.temperature", args.temperature);
     flag(&mut set, "eval.top_p", args.top_p);
-    let mut config: TrainConfig = resolve(s.config.as_deref(), &set)?;
-    if let Some(f) = args.feedback {
-        config.episode.feedback = match f {
-            Feedback::Real => FeedbackMode::Real,
-            Feedback::Random => FeedbackMode::Random,
-            Feedback::None => FeedbackMode::None,
-        };
-    }
+    flag(&mut set, "episode.feedback", args.feedback.map(feedback));
+    let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
     config.check()?;
     let budget = Budget::new(args.n, args.k, config.episode.max_turns)?;
     let rollouts = args.rollouts.unwrap_or(budget.needed() as u64);

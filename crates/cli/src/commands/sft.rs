@@ -9,15 +9,11 @@ use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
 use crate::args::Sft;
 use crate::parts;
 use crate::progress::Bar;
-use crate::settings::{flag, resolve};
+use crate::settings::{resolve, typed};
 
 pub fn run(args: Sft) -> Result<ExitCode> {
     let s = args.settings;
-    let mut set = s.set.clone();
-    flag(&mut set, "seed", s.seed);
-    flag(&mut set, "workers", s.workers);
-    flag(&mut set, "device", s.device.as_ref());
-    flag(&mut set, "problems", s.problems.as_ref());
+    let set = typed(&s);
     let config: SftConfig = resolve(s.config.as_deref(), &set)?;
     if s.dry_run {
         crate::text::print(&toml::to_string(&config)?)?;

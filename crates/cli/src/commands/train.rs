@@ -22,16 +22,12 @@ use rlef_rl::{Metrics, TrainConfig, TrainError, Trainer};
 use crate::args::Train;
 use crate::plot::{Line, curve};
 use crate::progress::{Bar, duration};
-use crate::settings::{flag, resolve};
+use crate::settings::{flag, resolve, typed};
 use crate::{models, parts};
 
 pub fn run(args: Train) -> Result<ExitCode> {
     let s = &args.settings;
-    let mut set = s.set.clone();
-    flag(&mut set, "seed", s.seed);
-    flag(&mut set, "workers", s.workers);
-    flag(&mut set, "device", s.device.as_ref());
-    flag(&mut set, "problems", s.problems.as_ref());
+    let mut set = typed(s);
     flag(&mut set, "model", args.model.as_ref());
     flag(&mut set, "iterations", args.iterations);
     let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
