@@ -6,8 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use rlef_env::{Episode, EpisodeConfig, FeedbackMode};
 use rlef_judge::{Judge, JudgeConfig};
+use rlef_model::ModelFolder;
+use rlef_policy::LocalPolicy;
 use rlef_problems::{Problem, ProblemSet, SetError};
+use rlef_rl::TrainConfig;
 use rlef_sandbox::{Config, Sandbox};
 
 /// A judge on a fresh sandbox. Made before anything large is in memory.
@@ -48,20 +52,68 @@ pub fn problem(id: &str, sets: &[&str]) -> Result<(ProblemSet, Problem)> {
     bail!("{}", missing.join("\n       "))
 }
 
+/// Checks what would otherwise be found out in the middle of the work: that every problem can be judged and that the
+/// model has room for its prompt.
+pub fn fits(
+    config: &TrainConfig,
+    judge: &Judge,
+    folder: &ModelFolder,
+    problems: &[Arc<Problem>],
+) -> Result<()> {
+    // A first prompt does not depend on the feedback, which may need a second problem.
+    let episode = EpisodeConfig {
+        feedback: FeedbackMode::Real,
+        ..config.episode.clone()
+    };
+    let positions = folder.config.max_position_embeddings;
+    for problem in problems {
+        judge.check(problem)?;
+        let episode = Episode::new(problem.clone(), None, &episode, config.seed)?;
+        let full = LocalPolicy::full(
+            episode.messages(),
+            &folder.tokenizer,
+            positions,
+            config.rollout.max_new_tokens,
+        )?;
+        if let Some(full) = full {
+            bail!(
+                "the prompt of problem {} does not fit {}: {full}; leave the problem out, or allow shorter answers",
+                problem.id,
+                config.model
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Most of a file that is read as one text. Beyond it something else was meant, such as a device that never ends.
+const LONGEST_TEXT: u64 = 16 << 20;
+
+/// The text of a file.
+pub fn text(path: &Path) -> Result<String> {
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    read_text(file, &path.display().to_string())
+}
+
 /// The text of a program: a file, or `-` for stdin.
 pub fn program(path: &Path) -> Result<String> {
-    let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .context("cannot read the program from stdin")?;
-        bytes
+    if path == Path::new("-") {
+        read_text(std::io::stdin(), "stdin")
     } else {
-        std::fs::read(path)
-            .with_context(|| format!("cannot read the program {}", path.display()))?
-    };
-    String::from_utf8(bytes)
-        .with_context(|| format!("the program {} is not UTF-8 text", path.display()))
+        text(path)
+    }
+    .context("the program")
+}
+
+fn read_text(from: impl Read, name: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    from.take(LONGEST_TEXT + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        bail!("{name} is longer than {} MiB", LONGEST_TEXT >> 20);
+    }
+    String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8 text"))
 }
 
 /// A flag that ctrl-C (or SIGTERM) raises; a second one ends the process at once.

@@ -26,8 +26,7 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
 
     let mut merged = defaults;
     if let Some(path) = file {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        let text = crate::parts::text(path).context("the configuration")?;
         let typed: Table = text
             .parse()
             .with_context(|| format!("{} is not valid TOML", path.display()))?;
@@ -45,6 +44,23 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
         .try_into()
         .map_err(|e: toml::de::Error| anyhow::anyhow!("{}", e.message()))
         .context("a setting has a value of the wrong kind")
+}
+
+/// Refuses settings that were typed but that `command` has no use for. `used` are keys and groups of keys. A file may
+/// hold the settings of the training run that made the model; those of its settings that do not matter here are left
+/// alone.
+pub fn only(command: &str, set: &[String], used: &[&str]) -> Result<()> {
+    for item in set {
+        let key = item.split('=').next().unwrap_or(item).trim();
+        let known = used.iter().any(|u| {
+            key.strip_prefix(u)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        if !known {
+            bail!("setting `{key}` has no effect on `rlef {command}`: leave it out");
+        }
+    }
+    Ok(())
 }
 
 /// Sets a dotted key, for flags that stand for a setting.
@@ -187,6 +203,18 @@ mod tests {
             c.episode.system_prompt.as_deref(),
             Some("You write Python.")
         );
+    }
+
+    #[test]
+    fn settings_without_effect_are_errors() {
+        let used = ["seed", "episode"];
+        let set = |s: &str| vec![s.to_owned()];
+        assert!(only("eval", &set("episode.max_turns=2"), &used).is_ok());
+        assert!(only("eval", &set("seed = 3"), &used).is_ok());
+        for typed in ["ppo.clip=0.1", "seeds=1", "episodes.max_turns=2"] {
+            let error = only("eval", &set(typed), &used).unwrap_err().to_string();
+            assert!(error.contains("no effect"), "{error}");
+        }
     }
 
     #[test]

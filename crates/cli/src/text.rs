@@ -15,6 +15,20 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// An error with its causes, each said once: libraries differ in whether a message contains its cause.
+pub fn error(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
+
 /// `text` with control characters other than line ends and tabs written out, as `\u{1b}`.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -110,6 +110,14 @@ impl Default for EpisodeConfig {
 }
 
 impl EpisodeConfig {
+    /// The reward of an episode's last answer.
+    pub(crate) fn final_reward(&self, solved: Option<bool>) -> f32 {
+        match solved {
+            Some(true) => self.solved_reward,
+            _ => self.failed_reward,
+        }
+    }
+
     /// Checks every setting's range.
     ///
     /// # Errors

@@ -234,8 +234,7 @@ impl Episode {
             Some(self.feedback(turn, public.as_ref(), judge)?)
         };
         let reward = match (done, solved) {
-            (true, Some(true)) => config.solved_reward,
-            (true, _) => config.failed_reward,
+            (true, _) => config.final_reward(solved),
             (false, _) if !valid_code => config.invalid_code_reward,
             (false, _) => 0.0,
         };
@@ -259,6 +258,32 @@ impl Episode {
         );
         self.steps.push(step.clone());
         Ok(step)
+    }
+
+    /// Ends the episode although turns are left, because no further answer can be given: the last answer becomes the
+    /// final one, with its reward. Returns what then came of it; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// A fault while the private tests were run, where that had been left to the end. The episode is unchanged.
+    pub fn end(&mut self, judge: &Judge) -> Result<Option<Step>, Fault> {
+        let Some(step) = self.steps.last_mut() else {
+            return Ok(None);
+        };
+        if step.done {
+            return Ok(Some(step.clone()));
+        }
+        if let (Some(code), None) = (&step.code, step.solved) {
+            let tests = &self.problem.private_tests;
+            let report = judge.judge(&self.problem, code, tests, Stop::AtFirstFailure)?;
+            step.solved = Some(report.all_passed());
+            step.private = Some(report);
+        }
+        step.done = true;
+        step.reward = self.config.final_reward(step.solved);
+        if step.feedback.take().is_some() {
+            self.messages.pop();
+        }
+        Ok(Some(step.clone()))
     }
 
     /// Goes back to before the last answer and returns what came of it; `None` at the start.

@@ -184,6 +184,43 @@ fn without_feedback_each_turn_is_judged_in_full_unless_switched_off() {
 }
 
 #[test]
+fn an_episode_that_is_ended_early_counts_its_last_answer() {
+    let (fake, judge) = judge();
+    let real = config(FeedbackMode::Real, PromptStyle::Brief);
+    let mut episode = Episode::new(problem(), None, &real, 0).unwrap();
+    assert_eq!(episode.end(&judge).unwrap(), None);
+    // No code: −0.2 on the way, failed as the last word.
+    for (response, on_the_way) in [("no", -0.2), (&*answer("double"), 0.0)] {
+        let mut episode = Episode::new(problem(), None, &real, 0).unwrap();
+        let step = episode.step(response, &judge).unwrap();
+        assert_eq!((step.done, step.reward), (false, on_the_way));
+        let step = episode.end(&judge).unwrap().unwrap();
+        assert_eq!((step.done, step.reward, step.feedback), (true, -1.0, None));
+        assert!(episode.is_done());
+        assert_eq!(episode.total_reward(), -1.0);
+        assert_eq!(episode.messages().last().unwrap().content, response);
+        assert_eq!(episode.end(&judge).unwrap(), episode.steps().last().cloned());
+        episode.undo();
+        assert_eq!(episode.messages().len(), 1);
+    }
+    // Private tests that were left to the end are run then; a fault changes nothing.
+    let mut settings = config(FeedbackMode::None, PromptStyle::Brief);
+    settings.private_every_turn = false;
+    for (program, reward) in [("square", 1.0), ("square_small", -1.0)] {
+        let mut episode = Episode::new(problem(), None, &settings, 0).unwrap();
+        let step = episode.step(&answer(program), &judge).unwrap();
+        assert_eq!((step.done, step.solved), (false, None));
+        let before = episode.messages().to_vec();
+        fake.faults.store(1, std::sync::atomic::Ordering::SeqCst);
+        assert!(episode.end(&judge).is_err());
+        assert_eq!((episode.is_done(), episode.messages()), (false, &before[..]));
+        let step = episode.end(&judge).unwrap().unwrap();
+        assert_eq!(step.solved, Some(reward > 0.0));
+        assert_eq!((step.done, step.reward), (true, reward));
+    }
+}
+
+#[test]
 fn a_fault_leaves_the_episode_as_it_was() {
     let (fake, judge) = judge();
     let donor = Some(squares("donor", &[6], &[7], &["double"]));

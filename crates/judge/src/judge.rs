@@ -124,6 +124,19 @@ impl Judge {
         }
     }
 
+    /// Whether programs for `problem` can be judged at all: its limits can be kept and its checker compares.
+    ///
+    /// # Errors
+    /// [`Fault::Limits`] or [`Fault::Checker`].
+    pub fn check(&self, problem: &Problem) -> Result<(), Fault> {
+        self.config.limits_for(problem)?;
+        compare(&problem.checker, "", b"").map_err(|source| Fault::Checker {
+            problem: problem.id.clone(),
+            source,
+        })?;
+        Ok(())
+    }
+
     /// Runs `code` on `tests` under the limits and with the checker of `problem`.
     ///
     /// If `code` does not parse, every test gets [`Verdict::CompileError`], also with [`Stop::AtFirstFailure`].
@@ -164,13 +177,13 @@ impl Judge {
                 problem: problem.id.clone(),
             });
         }
+        // Asked before anything runs: a program that crashes must not hide that its output could not be judged.
+        self.check(problem)?;
         let limits = self.config.limits_for(problem)?;
         let unusable = |source| Fault::Checker {
             problem: problem.id.clone(),
             source,
         };
-        // Asked before anything runs: a program that crashes must not hide that its output could not be judged.
-        compare(&problem.checker, "", b"").map_err(unusable)?;
         let mut results = Vec::with_capacity(tests.len());
         // A program that has exited with status 0 once, or passed the check once, parses.
         let mut parses = false;

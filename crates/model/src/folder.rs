@@ -32,7 +32,7 @@ impl ModelFolder {
             let path = dir.join(name);
             files.push((
                 name.to_owned(),
-                std::fs::read(&path).map_err(|e| ModelError::io(&path, e))?,
+                weights::read(&path).map_err(|e| ModelError::io(&path, e))?,
             ));
         }
         Self::from_parts(files, weights::read_dir(dir)?, dir, device)

@@ -69,6 +69,15 @@ impl<'m> Generator<'m> {
         }
     }
 
+    /// Positions that a row needs for `append` further tokens and the longest answer.
+    pub fn needed(&self, row: usize, append: usize, sampling: &Sampling) -> usize {
+        let row = self
+            .rows
+            .get(row)
+            .map_or(0, |r| r.len + usize::from(r.pending.is_some()));
+        row + append + sampling.max_new_tokens
+    }
+
     /// Appends each row's tokens and samples each row's answer until a token of `stop` or the length limit.
     ///
     /// # Errors
@@ -90,15 +99,13 @@ impl<'m> Generator<'m> {
         if b == 0 {
             return Ok(vec![]);
         }
-        let limit = self.frame.config.max_position_embeddings;
-        for (row, ask) in self.rows.iter().zip(&asks) {
-            let need = row.len + ask.append.len() + 1 + sampling.max_new_tokens;
+        for (i, ask) in asks.iter().enumerate() {
+            let need = self.needed(i, ask.append.len(), sampling);
+            let limit = self.frame.config.max_position_embeddings;
             if ask.append.is_empty() || need > limit {
                 return Err(ModelError::Compute(format!(
-                    "a dialog of {} tokens plus {} new ones plus an answer of up to {} does not fit the model's {limit} positions",
-                    row.len,
+                    "a dialog with {} new tokens would need {need} of the model's {limit} positions",
                     ask.append.len(),
-                    sampling.max_new_tokens
                 )));
             }
         }

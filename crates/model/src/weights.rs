@@ -17,6 +17,14 @@ use crate::llama::{Block, Llama};
 /// Numbers of one tensor in f32, row-major, with the shape as in the file.
 pub type Named = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
+/// Reads a file. A device or a pipe of that name, which might never end, is an error.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    std::fs::read(path)
+}
+
 /// Reads every tensor of `dir/model.safetensors`, or of the shards that `model.safetensors.index.json` names.
 pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
     let single = dir.join("model.safetensors");
@@ -24,12 +32,14 @@ pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
         return read_file(&single);
     }
     let index = dir.join("model.safetensors.index.json");
-    let text = std::fs::read_to_string(&index).map_err(|e| ModelError::io(&single, e))?;
+    // Neither file is there: the first is the one that people look for.
+    let missing = if index.exists() { &index } else { &single };
+    let text = read(&index).map_err(|e| ModelError::io(missing, e))?;
     #[derive(serde::Deserialize)]
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let Index { weight_map } = serde_json::from_str(&text).map_err(|e| ModelError::Config {
+    let Index { weight_map } = serde_json::from_slice(&text).map_err(|e| ModelError::Config {
         path: index.clone(),
         why: e.to_string(),
     })?;
@@ -60,7 +70,7 @@ pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
 
 /// Reads every tensor of one safetensors file.
 pub fn read_file(path: &Path) -> Result<Named, ModelError> {
-    let bytes = std::fs::read(path).map_err(|e| ModelError::io(path, e))?;
+    let bytes = read(path).map_err(|e| ModelError::io(path, e))?;
     parse(&bytes, path)
 }
 

@@ -8,7 +8,7 @@ use rlef_env::Message;
 use rlef_problems::Problem;
 
 use crate::local::{LocalSession, Row};
-use crate::{Answer, Ask, LocalPolicy, Policy, PolicyError, Session};
+use crate::{Answer, Ask, LocalPolicy, Policy, PolicyError, Reply, Session};
 
 /// An answered turn, as recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,11 +93,21 @@ impl<'p> Dialog<'p> {
             turn: self.turns.len(),
             seed,
         }];
-        let answer = session.answer(&asks)?.pop();
-        let answer = answer.ok_or_else(|| PolicyError::NoAnswer {
-            problem: problem.id.clone(),
-            why: "the session gave none".into(),
-        })?;
+        let answer = match session.answer(&asks)?.pop() {
+            Some(Reply::Answer(answer)) => answer,
+            Some(Reply::Full(full)) => {
+                return Err(PolicyError::Full {
+                    problem: problem.id.clone(),
+                    full,
+                });
+            }
+            None => {
+                return Err(PolicyError::NoAnswer {
+                    problem: problem.id.clone(),
+                    why: "the session gave none".into(),
+                });
+            }
+        };
         let (tokens, logprobs): (Vec<u32>, Vec<f32>) = answer.tokens.iter().copied().unzip();
         self.turns.push(DialogTurn {
             prompt: answer.prompt.clone(),

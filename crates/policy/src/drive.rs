@@ -14,7 +14,7 @@ use rlef_problems::Problem;
 
 use crate::rollout::{Author, Outcome, Rollout, Token, Turn};
 use crate::seed::dialog_seed;
-use crate::{Ask, Policy, PolicyError, Session};
+use crate::{Ask, Full, Policy, PolicyError, Reply, Session};
 
 /// One episode to run.
 #[derive(Debug, Clone)]
@@ -232,6 +232,29 @@ struct Open {
     lost: Option<String>,
 }
 
+impl Open {
+    /// Ends a dialog that has grown too long for the model. What came before stands: its last answer was its last.
+    ///
+    /// # Errors
+    /// If there is no answer yet: a prompt that is too long by itself is no dialog.
+    fn end_full(&mut self, full: Full, judge: &Judge) -> Result<(), PolicyError> {
+        let Some(turn) = self.rollout.turns.last_mut() else {
+            return Err(PolicyError::Full {
+                problem: self.task.problem.id.clone(),
+                full,
+            });
+        };
+        match self.episode.end(judge) {
+            Ok(step) => {
+                turn.step = step.unwrap_or_else(|| turn.step.clone());
+                self.rollout.full = true;
+            }
+            Err(fault) => self.lost = Some(fault.to_string()),
+        }
+        Ok(())
+    }
+}
+
 impl Shared<'_> {
     fn batch(&self, policy: &dyn Policy, tasks: &[Task]) -> Result<Vec<Outcome>, DriveError> {
         let mut session = policy.open();
@@ -244,6 +267,7 @@ impl Shared<'_> {
                 tokens: vec![],
                 turns: vec![],
                 messages: vec![],
+                full: false,
             };
             open.push(Open {
                 task: task.clone(),
@@ -304,12 +328,20 @@ impl Shared<'_> {
                 ),
             })
             .collect();
-        let answers = session.answer(&asks)?;
+        let replies = session.answer(&asks)?;
         self.generate
             .fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         let start = Instant::now();
-        for (&i, answer) in going.iter().zip(answers) {
+        for (&i, reply) in going.iter().zip(replies) {
             let o = &mut open[i];
+            let answer = match reply {
+                Reply::Answer(answer) => answer,
+                Reply::Full(full) => {
+                    o.end_full(full, self.judge)?;
+                    self.done.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+            };
             let env = |id| Token {
                 id,
                 author: Author::Environment,

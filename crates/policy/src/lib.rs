@@ -50,12 +50,48 @@ pub struct Answer {
     pub finished: bool,
 }
 
+/// What becomes of an ask.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// An answer.
+    Answer(Answer),
+    /// The dialog has grown too long for the model, so that no answer can be given; it has ended.
+    Full(Full),
+}
+
+/// A dialog that does not fit the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full {
+    /// Tokens of the dialog up to this turn's prompt, plus the longest answer.
+    pub needed: usize,
+    /// Positions the model has.
+    pub positions: usize,
+}
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "it needs {} tokens with the longest answer (rollout.max_new_tokens), and the model has {} positions",
+            self.needed, self.positions
+        )
+    }
+}
+
 /// Why a policy could not answer. Not the dialog's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The dialog does not fit the model.
+    #[error("the dialog on problem {problem} is too long: {full}; shorten the prompt or the longest answer")]
+    Full {
+        /// Problem id.
+        problem: String,
+        /// By how much.
+        full: Full,
+    },
     /// A policy that looks answers up has none for this problem.
     #[error("no answer for problem {problem}: {why}")]
     NoAnswer {
@@ -76,5 +112,5 @@ pub trait Policy: Sync {
 pub trait Session {
     /// Answers every dialog that is named. The first call opens the dialogs; a dialog that a later call does not
     /// name has ended.
-    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Answer>, PolicyError>;
+    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Reply>, PolicyError>;
 }

@@ -6,10 +6,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rlef_env::Message;
 use rlef_model::{
-    Ask as TokenAsk, ChatMessage, ChatTokenizer, Frame, Generator, Llama, ModelError, Sampling,
+    Ask as TokenAsk, ChatMessage, ChatTokenizer, Frame, Generator, Llama, ModelError, Sampled, Sampling,
 };
 
-use crate::{Answer, Ask, Policy, PolicyError, Session};
+use crate::{Answer, Ask, Full, Policy, PolicyError, Reply, Session};
 
 /// A model that samples here, on its own device.
 pub struct LocalPolicy {
@@ -138,79 +138,116 @@ impl Row {
 }
 
 impl Session for LocalSession<'_> {
-    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Answer>, PolicyError> {
+    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Reply>, PolicyError> {
         let policy = self.policy;
         let tokenizer = &*policy.tokenizer;
-        let generator = match &mut self.generator {
-            Some(g) => {
-                let mut keep = Vec::new();
-                for ask in asks {
-                    let at = self.rows.iter().position(|r| r.dialog == ask.dialog);
-                    keep.push(at.ok_or_else(|| PolicyError::NoAnswer {
-                        problem: ask.problem.id.clone(),
-                        why: "the dialog was not opened in this session's first turn".into(),
-                    })?);
-                }
-                if keep.len() != self.rows.len() || keep.iter().enumerate().any(|(i, &k)| i != k) {
-                    g.keep(&keep);
-                    let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows)
-                        .into_iter()
-                        .map(Some)
-                        .collect();
-                    self.rows = keep.iter().filter_map(|&k| old[k].take()).collect();
-                }
-                g
-            }
-            none => {
-                self.rows = asks
-                    .iter()
-                    .map(|a| Row {
-                        dialog: a.dialog,
-                        ..Row::default()
-                    })
-                    .collect();
-                none.insert(Generator::new(&policy.model, &policy.frame, asks.len()))
-            }
+        self.follow(asks)?;
+        let (Some(generator), rows) = (&mut self.generator, &mut self.rows) else {
+            return Ok(vec![]);
         };
         let mut prompts = Vec::new();
         let mut appended = Vec::new();
-        for (row, ask) in self.rows.iter_mut().zip(asks) {
+        let mut full = Vec::new();
+        let positions = policy.frame.config.max_position_embeddings;
+        for (i, (row, ask)) in rows.iter_mut().zip(asks).enumerate() {
             let prompt = row.prompt(ask.messages, tokenizer)?;
             let mut append = std::mem::take(&mut row.backlog);
             append.extend(&prompt);
+            let needed = generator.needed(i, append.len(), &policy.sampling);
+            full.push((needed > positions).then_some(Full { needed, positions }));
             prompts.push(prompt);
             appended.push(append);
         }
-        let token_asks = appended
+        let open: Vec<usize> = (0..full.len()).filter(|&i| full[i].is_none()).collect();
+        if open.len() < full.len() {
+            generator.keep(&open);
+        }
+        let token_asks = open
             .iter()
-            .zip(asks)
-            .map(|(append, ask)| TokenAsk {
-                append,
-                rng: ChaCha8Rng::from_seed(ask.seed),
+            .map(|&i| TokenAsk {
+                append: &appended[i],
+                rng: ChaCha8Rng::from_seed(asks[i].seed),
             })
             .collect();
         let sampled = generator.turn(token_asks, &policy.sampling, tokenizer.eos_ids())?;
-        let mut answers = Vec::new();
-        for ((row, prompt), s) in self.rows.iter_mut().zip(prompts).zip(sampled) {
-            row.end = if s.finished {
-                s.tokens.last().copied()
-            } else {
-                None
-            };
-            let body = &s.tokens[..s.tokens.len() - usize::from(s.finished)];
-            answers.push(Answer {
-                text: tokenizer.decode(body)?,
-                prompt,
-                tokens: s
-                    .tokens
-                    .iter()
-                    .copied()
-                    .zip(s.logprobs.iter().copied())
-                    .collect(),
-                version: policy.version,
-                finished: s.finished,
-            });
+        let mut sampled = sampled.into_iter();
+        let mut replies = Vec::new();
+        for ((row, prompt), full) in rows.iter_mut().zip(prompts).zip(&full) {
+            if let Some(full) = full {
+                replies.push(Reply::Full(*full));
+            } else if let Some(s) = sampled.next() {
+                replies.push(Reply::Answer(policy.record(row, prompt, &s)?));
+            }
         }
-        Ok(answers)
+        let mut open = full.iter().map(Option::is_none);
+        rows.retain(|_| open.next().unwrap_or(false));
+        Ok(replies)
+    }
+}
+
+impl LocalSession<'_> {
+    /// Opens the dialogs, or keeps those that are asked for and lets the others go.
+    fn follow(&mut self, asks: &[Ask]) -> Result<(), PolicyError> {
+        let policy = self.policy;
+        let Some(generator) = &mut self.generator else {
+            self.rows = asks
+                .iter()
+                .map(|a| Row {
+                    dialog: a.dialog,
+                    ..Row::default()
+                })
+                .collect();
+            self.generator = Some(Generator::new(&policy.model, &policy.frame, asks.len()));
+            return Ok(());
+        };
+        let mut keep = Vec::new();
+        for ask in asks {
+            let at = self.rows.iter().position(|r| r.dialog == ask.dialog);
+            keep.push(at.ok_or_else(|| PolicyError::NoAnswer {
+                problem: ask.problem.id.clone(),
+                why: "the dialog is not open in this session".into(),
+            })?);
+        }
+        if keep.len() != self.rows.len() || keep.iter().enumerate().any(|(i, &k)| i != k) {
+            generator.keep(&keep);
+            let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows)
+                .into_iter()
+                .map(Some)
+                .collect();
+            self.rows = keep.iter().filter_map(|&k| old[k].take()).collect();
+        }
+        Ok(())
+    }
+}
+
+impl LocalPolicy {
+    /// The answer that `row` sampled after `prompt`.
+    fn record(&self, row: &mut Row, prompt: Vec<u32>, s: &Sampled) -> Result<Answer, ModelError> {
+        row.end = s.tokens.last().copied().filter(|_| s.finished);
+        let body = &s.tokens[..s.tokens.len() - usize::from(s.finished)];
+        Ok(Answer {
+            text: self.tokenizer.decode(body)?,
+            prompt,
+            tokens: s
+                .tokens
+                .iter()
+                .copied()
+                .zip(s.logprobs.iter().copied())
+                .collect(),
+            version: self.version,
+            finished: s.finished,
+        })
+    }
+
+    /// Whether the first answer to `messages` can be given: how much room it needs if it cannot.
+    pub fn full(
+        messages: &[Message],
+        tokenizer: &ChatTokenizer,
+        positions: usize,
+        max_new_tokens: usize,
+    ) -> Result<Option<Full>, ModelError> {
+        let prompt = Row::default().prompt(messages, tokenizer)?;
+        let needed = prompt.len() + max_new_tokens;
+        Ok((needed > positions).then_some(Full { needed, positions }))
     }
 }

@@ -54,6 +54,9 @@ pub struct Rollout {
     pub turns: Vec<Turn>,
     /// The dialog as text.
     pub messages: Vec<Message>,
+    /// Whether it ended because it had grown too long for the model, not because its turns were used up or its
+    /// program passed.
+    pub full: bool,
 }
 
 impl Rollout {

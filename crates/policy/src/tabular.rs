@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rlef_problems::{Problem, Solution};
 
-use crate::{Answer, Ask, Policy, PolicyError, Session};
+use crate::{Answer, Ask, Policy, PolicyError, Reply, Session};
 
 /// Guesses uniformly among the accepted solutions and the wrong ones whose class is `choice`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,7 +36,7 @@ impl Policy for GuessPolicy {
 }
 
 impl Session for GuessPolicy {
-    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Answer>, PolicyError> {
+    fn answer(&mut self, asks: &[Ask]) -> Result<Vec<Reply>, PolicyError> {
         asks.iter()
             .map(|ask| {
                 let all = candidates(ask.problem);
@@ -48,13 +48,13 @@ impl Session for GuessPolicy {
                 }
                 let mut rng = ChaCha8Rng::from_seed(ask.seed);
                 let code = &all[rng.random_range(0..all.len())].code;
-                Ok(Answer {
+                Ok(Reply::Answer(Answer {
                     text: format!("```python\n{}\n```", code.trim_end()),
                     prompt: vec![],
                     tokens: vec![],
                     version: 0,
                     finished: true,
-                })
+                }))
             })
             .collect()
     }

@@ -7,12 +7,13 @@ mod tests;
 use crate::{Invalid, Problem};
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::Path;
 
 /// Longest line that is read, in bytes. Tests of hundreds of megabytes belong elsewhere, and a file without line breaks
 /// must not fill the memory.
-const LONGEST_LINE: u64 = 1 << 29;
+const LONGEST_LINE: u64 = 1 << 28;
 
 /// What went wrong with a problem file.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +89,13 @@ impl Reader<BufReader<File>> {
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, JsonlError> {
         let file = path.display().to_string();
-        match File::open(path) {
+        // A pipe is fine (it may come from another command), a device that never ends is not.
+        let opened = match std::fs::metadata(path) {
+            Ok(about) if about.is_file() || about.file_type().is_fifo() => File::open(path),
+            Ok(_) => Err(std::io::Error::other("not a file")),
+            Err(error) => Err(error),
+        };
+        match opened {
             Ok(source) => Ok(Self::new(file, BufReader::with_capacity(1 << 16, source))),
             Err(source) => Err(JsonlError::Io { file, source }),
         }

@@ -3,12 +3,17 @@
 //! Where the paper gives a number, the default of [`TrainConfig`] is for the embedded small model and
 //! `configs/rlef-8b.toml` has the paper's. What the paper leaves open is marked NF.
 
+mod check;
+
 use rlef_env::EpisodeConfig;
 use rlef_judge::JudgeConfig;
 use rlef_model::Sampling;
 use serde::{Deserialize, Serialize};
 
 use crate::advantage::Normalise;
+
+pub use check::ConfigError;
+pub(crate) use check::{check_counts, check_parts};
 
 /// Where the value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -160,7 +165,7 @@ impl Default for TrainConfig {
             ppo: PpoConfig::default(),
             optimiser: Optimiser::default(),
             eval: EvalSettings::default(),
-            checkpoint_every: 0,
+            checkpoint_every: 50,
             judge: JudgeConfig::default(),
         }
     }
@@ -225,129 +230,7 @@ impl Default for EvalSettings {
     }
 }
 
-/// A setting that is out of range or would have no effect.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("setting `{key}` {why}")]
-pub struct ConfigError {
-    /// The setting.
-    pub key: String,
-    /// What is wrong, and what to do.
-    pub why: String,
-}
-
 impl TrainConfig {
-    /// Checks every number.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let fail = |key: &str, why: &str| {
-            Err(ConfigError {
-                key: key.into(),
-                why: why.into(),
-            })
-        };
-        self.episode.check().map_err(|e| ConfigError {
-            key: "episode".into(),
-            why: e.to_string(),
-        })?;
-        for (key, n) in [
-            ("iterations", self.iterations),
-            ("workers", self.workers),
-            ("rollout.problems", self.rollout.problems),
-            ("rollout.per_problem", self.rollout.per_problem),
-            ("rollout.batch", self.rollout.batch),
-            ("rollout.max_new_tokens", self.rollout.max_new_tokens),
-            ("ppo.minibatches", self.ppo.minibatches),
-            ("ppo.passes", self.ppo.passes),
-        ] {
-            if n == 0 {
-                return fail(key, "must be at least 1");
-            }
-        }
-        if self.ppo.minibatches > self.rollout.problems * self.rollout.per_problem {
-            return fail(
-                "ppo.minibatches",
-                "is more than the rollouts of an iteration",
-            );
-        }
-        if !(self.rollout.temperature > 0.0 && self.rollout.temperature.is_finite()) {
-            return fail(
-                "rollout.temperature",
-                "must be over 0: a policy that never varies cannot learn",
-            );
-        }
-        for (key, x, allowed) in [
-            (
-                "ppo.clip",
-                self.ppo.clip,
-                self.ppo.clip > 0.0 && self.ppo.clip < 1.0,
-            ),
-            (
-                "ppo.value_clip",
-                self.ppo.value_clip,
-                self.ppo.value_clip > 0.0,
-            ),
-            (
-                "ppo.value_weight",
-                self.ppo.value_weight,
-                self.ppo.value_weight >= 0.0,
-            ),
-            ("ppo.beta", self.ppo.beta, self.ppo.beta >= 0.0),
-            (
-                "ppo.gamma",
-                self.ppo.gamma,
-                (0.0..=1.0).contains(&self.ppo.gamma),
-            ),
-            (
-                "optimiser.lr",
-                self.optimiser.lr as f32,
-                self.optimiser.lr > 0.0,
-            ),
-            (
-                "optimiser.weight_decay",
-                self.optimiser.weight_decay,
-                self.optimiser.weight_decay >= 0.0,
-            ),
-            (
-                "optimiser.beta_1",
-                self.optimiser.beta_1,
-                (0.0..1.0).contains(&self.optimiser.beta_1),
-            ),
-            (
-                "optimiser.beta_2",
-                self.optimiser.beta_2,
-                (0.0..1.0).contains(&self.optimiser.beta_2),
-            ),
-            (
-                "optimiser.epsilon",
-                self.optimiser.epsilon,
-                self.optimiser.epsilon > 0.0,
-            ),
-            (
-                "optimiser.grad_clip",
-                self.optimiser.grad_clip,
-                self.optimiser.grad_clip >= 0.0,
-            ),
-            (
-                "rollout.max_fault_rate",
-                self.rollout.max_fault_rate,
-                (0.0..=1.0).contains(&self.rollout.max_fault_rate),
-            ),
-        ] {
-            if !allowed || !x.is_finite() {
-                return fail(key, &format!("is {x}, which is out of range"));
-            }
-        }
-        if self.ppo.value_moves_policy && self.ppo.value == ValueKind::Separate {
-            return fail(
-                "ppo.value_moves_policy",
-                "has no effect with ppo.value = \"separate\": leave it out",
-            );
-        }
-        self.eval_sampling().check().map_err(|why| ConfigError {
-            key: "eval".into(),
-            why,
-        })
-    }
-
     /// Sampling of rollouts to learn from: the whole distribution, as the objective needs it.
     pub fn rollout_sampling(&self) -> Sampling {
         Sampling {

@@ -19,7 +19,7 @@ use rlef_problems::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Sample;
-use crate::config::{ConfigError, Optimiser};
+use crate::config::{ConfigError, Optimiser, check_counts, check_parts};
 use crate::learner::Learner;
 use crate::trainer::TrainError;
 
@@ -128,6 +128,22 @@ impl Default for Shape {
     }
 }
 
+impl SftConfig {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// The first setting that is out of range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check_parts(&self.episode, &self.judge, self.workers)?;
+        check_counts(&[
+            ("dialogs_per_problem", self.dialogs_per_problem as usize),
+            ("epochs", self.epochs),
+            ("batch", self.batch),
+        ])?;
+        self.optimiser.check()
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
 pub enum SftProgress {
@@ -161,7 +177,7 @@ pub fn sft(
     stop: &AtomicBool,
     progress: &(dyn Fn(SftProgress) + Sync),
 ) -> Result<f64, TrainError> {
-    check(config)?;
+    config.check()?;
     if problems.is_empty() {
         return Err(TrainError::Empty);
     }
@@ -230,23 +246,6 @@ pub fn sft(
     }
     folder::save(out, &base.files, &learner.inference().policy.to_named()?)?;
     Ok(loss)
-}
-
-fn check(config: &SftConfig) -> Result<(), ConfigError> {
-    for (key, n) in [
-        ("workers", config.workers),
-        ("dialogs_per_problem", config.dialogs_per_problem as usize),
-        ("epochs", config.epochs),
-        ("batch", config.batch),
-    ] {
-        if n == 0 {
-            return Err(ConfigError {
-                key: key.into(),
-                why: "must be at least 1".into(),
-            });
-        }
-    }
-    Ok(())
 }
 
 fn dialogs(

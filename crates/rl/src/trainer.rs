@@ -441,6 +441,10 @@ fn describe_rollouts(rollouts: &[&Rollout], metrics: &mut Metrics) {
     );
     metrics.insert("num_turns/mean".into(), m / n);
     metrics.insert(
+        "dialog_full".into(),
+        share(rollouts.iter().filter(|r| r.full).count(), n),
+    );
+    metrics.insert(
         "response_length/mean".into(),
         turns.iter().map(|t| t.answer.len() as f64).sum::<f64>() / m,
     );

@@ -8,13 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use serde::Deserialize;
-use wait_timeout::ChildExt;
 
 use crate::Fault;
+use crate::ask::timed;
 use crate::root::RootPlan;
 
 const LANGUAGE: &str = include_str!("../assets/python.toml");
@@ -28,9 +27,6 @@ const BOOT_PATH: &str = "/boot.pyc";
 pub(crate) const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork.so"));
 /// Where the boot file looks for it in the private root.
 const HELPER_PATH: &str = "/fork.so";
-
-/// Ample even for a version manager written in shell on a slow disk; only reached when something hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,52 +160,6 @@ fn ask(name: &Path) -> Result<Answer, Fault> {
         )));
     }
     Ok(answer)
-}
-
-/// What a short command prints; an error if it fails or hangs.
-fn timed(mut command: Command) -> io::Result<Vec<u8>> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    // Read on threads of their own: a pipe that nobody reads would block the command.
-    let readers = [
-        child.stdout.take().map(collect),
-        child.stderr.take().map(collect),
-    ];
-    let status = child.wait_timeout(PATIENCE)?;
-    if status.is_none() {
-        // Already gone is as good as killed.
-        let _ = child.kill();
-        child.wait()?;
-        return Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            format!("no answer within {PATIENCE:?}"),
-        ));
-    }
-    let [output, errors] = readers.map(|r| r.and_then(|r| r.join().ok()).unwrap_or_default());
-    match status {
-        Some(status) if status.success() => Ok(output),
-        Some(status) => {
-            let last = String::from_utf8_lossy(&errors)
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .to_owned();
-            Err(io::Error::other(format!("{status}: {last}")))
-        }
-        None => Err(io::ErrorKind::TimedOut.into()),
-    }
-}
-
-fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What came before an error is still worth showing.
-        let _ = from.read_to_end(&mut bytes);
-        bytes
-    })
 }
 
 /// The shared libraries of the binary and of the extension modules, under the names by which the loader finds them.

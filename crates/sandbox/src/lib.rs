@@ -17,6 +17,7 @@
 //! A program that links this crate is started a second time, as a small launcher process, before its `main`; see
 //! the header of `launcher.rs`. Linux only.
 
+mod ask;
 mod fault;
 mod filter;
 mod identity;

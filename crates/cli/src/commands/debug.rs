@@ -18,12 +18,25 @@ use rlef_problems::{Problem, ProblemSet};
 use rlef_rl::TrainConfig;
 
 use crate::args::Debug;
-use crate::settings::{feedback, flag, resolve, typed};
+use crate::settings::{feedback, flag, only, resolve, typed};
 use crate::{models, parts};
 
 use console::Console;
 use show::Style;
 use table::Table;
+
+/// The settings that a dialog looks at.
+const USED: [&str; 9] = [
+    "model",
+    "problems",
+    "device",
+    "seed",
+    "episode",
+    "judge",
+    "eval.temperature",
+    "eval.top_p",
+    "rollout.max_new_tokens",
+];
 
 /// Stands for no model: all answers are typed.
 const NO_MODEL: &str = "none";
@@ -45,10 +58,6 @@ pub fn run(args: &Debug) -> Result<ExitCode> {
         config.eval.temperature,
         config.seed
     );
-    if args.settings.dry_run {
-        println!("{about}");
-        return Ok(ExitCode::SUCCESS);
-    }
     let problem = Arc::new(problem);
     let others = match config.episode.feedback {
         FeedbackMode::Random => split_of(&set, &problem),
@@ -65,6 +74,10 @@ pub fn run(args: &Debug) -> Result<ExitCode> {
     } else {
         Some(policy(&config)?)
     };
+    if args.settings.dry_run {
+        crate::say!("{about}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let console = Console::open()?;
     let style = Style::of_this_terminal();
     Table::new(&config, episode, &judge, policy.as_ref(), style).run(console, &about)?;
@@ -79,6 +92,7 @@ fn settings(args: &Debug) -> Result<TrainConfig> {
     flag(&mut set, "eval.temperature", args.temperature);
     flag(&mut set, "episode.feedback", args.feedback.map(feedback));
     let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
+    only("debug", &set, &USED)?;
     config.check()?;
     Ok(config)
 }

@@ -14,8 +14,23 @@ use serde_json::json;
 
 use crate::args::Eval;
 use crate::progress::Bar;
-use crate::settings::{feedback, flag, resolve, typed};
+use crate::settings::{feedback, flag, only, resolve, typed};
 use crate::{models, parts};
+
+/// The settings that an evaluation looks at.
+const USED: [&str; 11] = [
+    "model",
+    "problems",
+    "device",
+    "seed",
+    "workers",
+    "episode",
+    "judge",
+    "eval.temperature",
+    "eval.top_p",
+    "rollout.batch",
+    "rollout.max_new_tokens",
+];
 
 pub fn run(args: Eval) -> Result<ExitCode> {
     let s = &args.settings;
@@ -26,6 +41,7 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     flag(&mut set, "eval.top_p", args.top_p);
     flag(&mut set, "episode.feedback", args.feedback.map(feedback));
     let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
+    only("eval", &set, &USED)?;
     config.check()?;
     let budget = Budget::new(args.n, args.k, config.episode.max_turns)?;
     let rollouts = args.rollouts.unwrap_or(budget.needed() as u64);
@@ -48,6 +64,10 @@ pub fn run(args: Eval) -> Result<ExitCode> {
             problems.len()
         );
     }
+    let judge = parts::judge(&config.judge)?;
+    let device = device::open(&config.device)?;
+    let folder = models::open(&config.model, &device)?;
+    parts::fits(&config, &judge, &folder, &problems)?;
     if s.dry_run {
         crate::say!(
             "{budget} of {} on {} problems of {} ({}), {rollouts} rollouts each of up to {} turns, temperature {}, top-p {}",
@@ -69,9 +89,6 @@ pub fn run(args: Eval) -> Result<ExitCode> {
                 .with_context(|| format!("cannot write {}", path.display()))?,
         ),
     };
-    let judge = parts::judge(&config.judge)?;
-    let device = device::open(&config.device)?;
-    let folder = models::open(&config.model, &device)?;
     let frame = Arc::new(Frame::new(&folder.config, &device));
     let policy = LocalPolicy::new(
         folder.model,
@@ -141,6 +158,7 @@ fn write_dialogs(file: std::fs::File, outcomes: &[Outcome]) -> Result<()> {
                 "sample": r.sample,
                 "solved": r.solved(),
                 "reward": r.reward(),
+                "full": r.full,
                 "messages": r.messages,
                 "turns": r.turns,
                 "tokens": r.tokens,

@@ -29,6 +29,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Says that the machinery failed, which is nobody's verdict, and gives the exit code for it.
 fn fault(error: &anyhow::Error) -> ExitCode {
-    eprintln!("fault: {error:#}");
+    crate::say_err!("fault: {}", crate::text::error(error));
     ExitCode::from(3)
 }

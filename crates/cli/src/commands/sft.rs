@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use rlef_model::device;
 use rlef_policy::DriveError;
 use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
 
@@ -15,12 +16,19 @@ pub fn run(args: Sft) -> Result<ExitCode> {
     let s = args.settings;
     let set = typed(&s);
     let config: SftConfig = resolve(s.config.as_deref(), &set)?;
+    config.check()?;
     if s.dry_run {
         crate::text::print(&toml::to_string(&config)?)?;
-        return Ok(ExitCode::SUCCESS);
     }
     let judge = parts::judge(&config.judge)?;
     let problems = parts::problems(&config.problems, &config.train_split, 0)?;
+    for problem in &problems {
+        judge.check(problem)?;
+    }
+    device::open(&config.device)?;
+    if s.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
     let stop = parts::stop_flag()?;
     let making = Bar::new("dialogs", 1);
     // Begun when the first update is done, so that its estimate does not count the making of the dialogs.

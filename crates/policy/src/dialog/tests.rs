@@ -108,7 +108,8 @@ fn without_undo_it_is_an_ordinary_session() {
             turn,
             seed,
         };
-        assert_eq!(session.answer(&[ask]).unwrap().pop().as_ref(), Some(&a));
+        let reply = session.answer(&[ask]).unwrap().pop();
+        assert_eq!(reply, Some(Reply::Answer(a.clone())));
         add(&mut messages, &a.text, "print the list");
     }
     assert_record(&folder, &dialog);
@@ -160,6 +161,66 @@ fn an_answer_of_somebody_else_is_read_as_if_the_model_had_given_it() {
     let mut record = policy.tokenizer().encode(whole).unwrap();
     record.extend(answer.tokens.iter().map(|(id, _)| id));
     assert_eq!(dialog.tokens(), record);
+    assert_record(&folder, &dialog);
+}
+
+#[test]
+fn a_dialog_without_room_ends_and_the_others_go_on() {
+    let folder = folder();
+    let policy = policy(&folder);
+    let problem = problem();
+    let seed = |dialog: usize, turn: usize| [(3 * dialog + turn) as u8; 32];
+    let (long, short) = ("print the sum ".repeat(60), "print the list");
+    let mut dialogs: Vec<_> = (0..3)
+        .map(|_| vec![Message::new(Role::User, short)])
+        .collect();
+    let mut session = policy.open();
+    let mut alone = Dialog::new(&policy);
+    for turn in 0..3 {
+        // The dialog in the middle gets a message in turn 1 that does not fit.
+        let going: &[usize] = if turn < 2 { &[0, 1, 2] } else { &[0, 2] };
+        let asks: Vec<Ask> = going
+            .iter()
+            .map(|&dialog| Ask {
+                dialog,
+                problem: &problem,
+                messages: &dialogs[dialog],
+                turn,
+                seed: seed(dialog, turn),
+            })
+            .collect();
+        let replies = session.answer(&asks).unwrap();
+        let want = alone.answer(&problem, &dialogs[2], seed(2, turn)).unwrap();
+        for (&dialog, reply) in going.iter().zip(replies) {
+            let answer = match reply {
+                Reply::Answer(answer) => answer,
+                Reply::Full(full) => {
+                    assert_eq!((dialog, turn, full.positions), (1, 1, 512));
+                    assert!(full.needed > 512);
+                    continue;
+                }
+            };
+            assert!((dialog, turn) != (1, 1));
+            if dialog == 2 {
+                // What a row samples does not depend on the rows beside it; its numbers do in their last bits.
+                let ids = |a: &Answer| a.tokens.iter().map(|t| t.0).collect::<Vec<_>>();
+                assert_eq!(ids(&answer), ids(&want));
+            }
+            let feedback = if (dialog, turn) == (1, 0) { &long } else { short };
+            add(&mut dialogs[dialog], &answer.text, feedback);
+        }
+    }
+    // A person is told why, and can take the turn back.
+    let mut messages = vec![Message::new(Role::User, short)];
+    let mut dialog = Dialog::new(&policy);
+    let first = dialog.answer(&problem, &messages, [1; 32]).unwrap();
+    add(&mut messages, &first.text, &long);
+    let error = dialog.answer(&problem, &messages, [2; 32]).unwrap_err();
+    assert!(matches!(error, PolicyError::Full { .. }), "{error}");
+    assert_eq!(dialog.turns().len(), 1);
+    messages.truncate(1);
+    add(&mut messages, &first.text, short);
+    dialog.answer(&problem, &messages, [2; 32]).unwrap();
     assert_record(&folder, &dialog);
 }
 
