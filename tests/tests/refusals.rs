@@ -45,13 +45,25 @@ fn a_plan_refuses_what_the_run_would() {
         (&["train", "--set", "eval.test_split=tset"], "tset"),
         (&["train", "--set", "eval.valid_split=vlaid"], "vlaid"),
         (&["train", "--workers", "100000"], "workers"),
-        (&["train", "--set", "judge.time_factor=-1"], "judge.time_factor"),
+        (
+            &["train", "--set", "judge.time_factor=-1"],
+            "judge.time_factor",
+        ),
         (&["train", "--set", "judge.wall_factor=1e300"], "wall-clock"),
-        (&["train", "--set", "episode.max_turns=0"], "`episode.max_turns`"),
-        (&["train", "--set", "rollout.max_new_tokens=500"], "the prompt of problem"),
+        (
+            &["train", "--set", "episode.max_turns=0"],
+            "`episode.max_turns`",
+        ),
+        (
+            &["train", "--set", "rollout.max_new_tokens=500"],
+            "the prompt of problem",
+        ),
         (&["eval", "--model", "llama3-70b"], "llama3-70b"),
         (&["eval", "--device", "tpu"], "use cpu, cuda"),
-        (&["debug", "double-it", "--model", "llama3-70b"], "llama3-70b"),
+        (
+            &["debug", "double-it", "--model", "llama3-70b"],
+            "llama3-70b",
+        ),
         (&["sft", "--set", "optimiser.lr=-1"], "optimiser.lr"),
         (&["sft", "--device", "tpu"], "use cpu, cuda"),
     ];
@@ -64,8 +76,17 @@ fn a_plan_refuses_what_the_run_would() {
 #[test]
 fn settings_that_a_command_does_not_use_are_refused() {
     for command in ["eval", "debug"] {
-        let problem: &[&str] = if command == "debug" { &["double-it"] } else { &[] };
-        for set in ["ppo.clip=0.1", "optimiser.lr=1", "iterations=3", "eval.every=1"] {
+        let problem: &[&str] = if command == "debug" {
+            &["double-it"]
+        } else {
+            &[]
+        };
+        for set in [
+            "ppo.clip=0.1",
+            "optimiser.lr=1",
+            "iterations=3",
+            "eval.every=1",
+        ] {
             let said = refused(&[&[command], problem, &["--set", set]].concat());
             let key = set.split('=').next().expect("a key");
             assert!(said.contains(key) && said.contains("no effect"), "{said}");

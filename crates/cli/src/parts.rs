@@ -91,7 +91,8 @@ const LONGEST_TEXT: u64 = 16 << 20;
 
 /// The text of a file.
 pub fn text(path: &Path) -> Result<String> {
-    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file =
+        std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     read_text(file, &path.display().to_string())
 }
 

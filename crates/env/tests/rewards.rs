@@ -199,7 +199,10 @@ fn an_episode_that_is_ended_early_counts_its_last_answer() {
         assert!(episode.is_done());
         assert_eq!(episode.total_reward(), -1.0);
         assert_eq!(episode.messages().last().unwrap().content, response);
-        assert_eq!(episode.end(&judge).unwrap(), episode.steps().last().cloned());
+        assert_eq!(
+            episode.end(&judge).unwrap(),
+            episode.steps().last().cloned()
+        );
         episode.undo();
         assert_eq!(episode.messages().len(), 1);
     }
@@ -213,7 +216,10 @@ fn an_episode_that_is_ended_early_counts_its_last_answer() {
         let before = episode.messages().to_vec();
         fake.faults.store(1, std::sync::atomic::Ordering::SeqCst);
         assert!(episode.end(&judge).is_err());
-        assert_eq!((episode.is_done(), episode.messages()), (false, &before[..]));
+        assert_eq!(
+            (episode.is_done(), episode.messages()),
+            (false, &before[..])
+        );
         let step = episode.end(&judge).unwrap().unwrap();
         assert_eq!(step.solved, Some(reward > 0.0));
         assert_eq!((step.done, step.reward), (true, reward));

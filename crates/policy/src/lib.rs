@@ -85,7 +85,9 @@ pub enum PolicyError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The dialog does not fit the model.
-    #[error("the dialog on problem {problem} is too long: {full}; shorten the prompt or the longest answer")]
+    #[error(
+        "the dialog on problem {problem} is too long: {full}; shorten the prompt or the longest answer"
+    )]
     Full {
         /// Problem id.
         problem: String,

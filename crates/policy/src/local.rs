@@ -6,7 +6,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rlef_env::Message;
 use rlef_model::{
-    Ask as TokenAsk, ChatMessage, ChatTokenizer, Frame, Generator, Llama, ModelError, Sampled, Sampling,
+    Ask as TokenAsk, ChatMessage, ChatTokenizer, Frame, Generator, Llama, ModelError, Sampled,
+    Sampling,
 };
 
 use crate::{Answer, Ask, Full, Policy, PolicyError, Reply, Session};

@@ -7,8 +7,8 @@ mod tests;
 use crate::{Invalid, Problem};
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileTypeExt;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Longest line that is read, in bytes. Tests of hundreds of megabytes belong elsewhere, and a file without line breaks

@@ -101,6 +101,9 @@ pub struct PpoConfig {
     pub normalise: Normalise,
     /// Updates an iteration and pass, each on an equal share of the rollouts.
     pub minibatches: usize,
+    /// Share of the learning rate that is left in the last iteration, reached in a straight line; 1: it stays constant
+    /// after the warm-up, as in the paper.
+    pub lr_final: f64,
     /// Passes over an iteration's rollouts. NF (4 updates of 256 on 1024 rollouts: one).
     pub passes: usize,
 }
@@ -155,7 +158,7 @@ impl Default for TrainConfig {
             train_split: "train".into(),
             device: "cpu".into(),
             seed: 0,
-            iterations: 500,
+            iterations: 450,
             workers: 2,
             episode: EpisodeConfig {
                 prompt: rlef_env::PromptStyle::Brief,
@@ -196,6 +199,7 @@ impl Default for PpoConfig {
             gamma: 1.0,
             normalise: Normalise::Tokens,
             minibatches: 4,
+            lr_final: 0.1,
             passes: 1,
         }
     }

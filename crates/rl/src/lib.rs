@@ -4,6 +4,7 @@
 pub mod advantage;
 pub mod batch;
 mod config;
+mod describe;
 mod gradients;
 mod learner;
 pub mod ppo;

@@ -12,9 +12,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rlef_judge::Judge;
 use rlef_model::{Frame, ModelError, ModelFolder};
-use rlef_policy::{
-    Drive, DriveError, LocalPolicy, Outcome, Progress, Rollout, Task, Timing, drive, tasks,
-};
+use rlef_policy::{Drive, DriveError, LocalPolicy, Outcome, Progress, Rollout, Task, drive, tasks};
 use rlef_problems::Problem;
 
 use crate::advantage::{
@@ -22,6 +20,7 @@ use crate::advantage::{
 };
 use crate::batch::Sample;
 use crate::config::{ConfigError, TrainConfig};
+use crate::describe::{describe_rollouts, describe_time, describe_update, mean, spread};
 use crate::learner::{ActorCritic, How, Learner, LossSettings, UpdateStats};
 use crate::ppo::Clips;
 use crate::score::score;
@@ -381,6 +380,11 @@ impl Trainer {
                 value_moves_policy: ppo.value_moves_policy,
             },
         };
+        self.learner.scale_lr(lr_scale(
+            self.iteration,
+            self.config.iterations,
+            ppo.lr_final,
+        ));
         let mut stats = Vec::new();
         for pass in 0..ppo.passes {
             let mut order: Vec<usize> = (0..samples.len()).collect();
@@ -400,96 +404,25 @@ impl Trainer {
     }
 }
 
-fn mean(x: &[f32]) -> f64 {
-    x.iter().map(|&x| f64::from(x)).sum::<f64>() / x.len().max(1) as f64
+/// Share of the learning rate in `iteration` (from 0) of `iterations`: from 1 in a straight line to `last`.
+fn lr_scale(iteration: usize, iterations: usize, last: f64) -> f64 {
+    let done = iteration as f64 / iterations.saturating_sub(1).max(1) as f64;
+    1.0 - (1.0 - last) * done.min(1.0)
 }
 
-fn spread(name: &str, x: &[f32], metrics: &mut Metrics) {
-    metrics.insert(format!("{name}/mean"), mean(x));
-    metrics.insert(
-        format!("{name}/max"),
-        f64::from(x.iter().copied().fold(f32::NEG_INFINITY, f32::max)),
-    );
-    metrics.insert(
-        format!("{name}/min"),
-        f64::from(x.iter().copied().fold(f32::INFINITY, f32::min)),
-    );
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn describe_rollouts(rollouts: &[&Rollout], metrics: &mut Metrics) {
-    let n = rollouts.len().max(1) as f64;
-    let turns: Vec<_> = rollouts.iter().flat_map(|r| &r.turns).collect();
-    let m = turns.len().max(1) as f64;
-    let share = |count: usize, of: f64| count as f64 / of;
-    metrics.insert(
-        "reward".into(),
-        rollouts.iter().map(|r| f64::from(r.reward())).sum::<f64>() / n,
-    );
-    metrics.insert(
-        "solved".into(),
-        share(rollouts.iter().filter(|r| r.solved()).count(), n),
-    );
-    metrics.insert(
-        "solved_first_turn".into(),
-        share(
-            rollouts
-                .iter()
-                .filter(|r| r.solved() && r.turns.len() == 1)
-                .count(),
-            n,
-        ),
-    );
-    metrics.insert("num_turns/mean".into(), m / n);
-    metrics.insert(
-        "dialog_full".into(),
-        share(rollouts.iter().filter(|r| r.full).count(), n),
-    );
-    metrics.insert(
-        "response_length/mean".into(),
-        turns.iter().map(|t| t.answer.len() as f64).sum::<f64>() / m,
-    );
-    metrics.insert(
-        "response_length/clip_ratio".into(),
-        share(turns.iter().filter(|t| !t.finished).count(), m),
-    );
-    metrics.insert(
-        "invalid_code".into(),
-        share(turns.iter().filter(|t| !t.step.valid_code).count(), m),
-    );
-}
-
-fn describe_update(stats: &[UpdateStats], lr: f64, metrics: &mut Metrics) {
-    let n = stats.len().max(1) as f64;
-    let mut put = |name: &str, f: fn(&UpdateStats) -> f64| {
-        metrics.insert(name.into(), stats.iter().map(f).sum::<f64>() / n);
-    };
-    put("actor/pg_loss", |s| s.policy_loss);
-    put("actor/pg_clipfrac", |s| s.clip_fraction);
-    put("actor/ppo_kl", |s| s.kl);
-    put("actor/entropy", |s| s.entropy);
-    put("actor/grad_norm", |s| s.grad_norm);
-    put("critic/vf_loss", |s| s.value_loss);
-    metrics.insert("actor/lr".into(), lr);
-}
-
-fn describe_time(
-    timing: Timing,
-    [rollout, score, update, total]: [f64; 4],
-    tokens: usize,
-    metrics: &mut Metrics,
-) {
-    // The workers' own time, scaled to wall-clock time.
-    let busy = (timing.generate + timing.execute).as_secs_f64().max(1e-9);
-    metrics.insert(
-        "timing_s/gen".into(),
-        rollout * timing.generate.as_secs_f64() / busy,
-    );
-    metrics.insert(
-        "timing_s/execute".into(),
-        rollout * timing.execute.as_secs_f64() / busy,
-    );
-    metrics.insert("timing_s/reference_and_values".into(), score);
-    metrics.insert("timing_s/update".into(), update);
-    metrics.insert("timing_s/step".into(), total);
-    metrics.insert("perf/throughput".into(), tokens as f64 / total.max(1e-9));
+    #[test]
+    fn the_learning_rate_falls_in_a_straight_line() {
+        let scale = |i| lr_scale(i, 5, 0.2);
+        let want = [1.0, 0.8, 0.6, 0.4, 0.2];
+        for (i, want) in want.into_iter().enumerate() {
+            assert!((scale(i) - want).abs() < 1e-12);
+        }
+        assert!((scale(9) - 0.2).abs() < 1e-12);
+        assert_eq!(lr_scale(0, 1, 0.2), 1.0);
+        assert_eq!(lr_scale(3, 5, 1.0), 1.0);
+    }
 }

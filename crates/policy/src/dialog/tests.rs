@@ -170,7 +170,7 @@ fn a_dialog_without_room_ends_and_the_others_go_on() {
     let policy = policy(&folder);
     let problem = problem();
     let seed = |dialog: usize, turn: usize| [(3 * dialog + turn) as u8; 32];
-    let (long, short) = ("print the sum ".repeat(60), "print the list");
+    let (long, short) = ("print the sum ".repeat(600), "print the list");
     let mut dialogs: Vec<_> = (0..3)
         .map(|_| vec![Message::new(Role::User, short)])
         .collect();
@@ -206,7 +206,11 @@ fn a_dialog_without_room_ends_and_the_others_go_on() {
                 let ids = |a: &Answer| a.tokens.iter().map(|t| t.0).collect::<Vec<_>>();
                 assert_eq!(ids(&answer), ids(&want));
             }
-            let feedback = if (dialog, turn) == (1, 0) { &long } else { short };
+            let feedback = if (dialog, turn) == (1, 0) {
+                &long
+            } else {
+                short
+            };
             add(&mut dialogs[dialog], &answer.text, feedback);
         }
     }

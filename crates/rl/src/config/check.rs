@@ -84,11 +84,7 @@ impl Optimiser {
                 self.beta_2.into(),
                 below_one.contains(&self.beta_2),
             ),
-            (
-                "optimiser.epsilon",
-                self.epsilon.into(),
-                self.epsilon > 0.0,
-            ),
+            ("optimiser.epsilon", self.epsilon.into(), self.epsilon > 0.0),
             (
                 "optimiser.grad_clip",
                 self.grad_clip.into(),
@@ -130,14 +126,27 @@ impl TrainConfig {
         }
         self.optimiser.check()?;
         check_ranges(&[
-            ("ppo.clip", ppo.clip.into(), ppo.clip > 0.0 && ppo.clip < 1.0),
-            ("ppo.value_clip", ppo.value_clip.into(), ppo.value_clip > 0.0),
+            (
+                "ppo.clip",
+                ppo.clip.into(),
+                ppo.clip > 0.0 && ppo.clip < 1.0,
+            ),
+            (
+                "ppo.value_clip",
+                ppo.value_clip.into(),
+                ppo.value_clip > 0.0,
+            ),
             (
                 "ppo.value_weight",
                 ppo.value_weight.into(),
                 ppo.value_weight >= 0.0,
             ),
             ("ppo.beta", ppo.beta.into(), ppo.beta >= 0.0),
+            (
+                "ppo.lr_final",
+                ppo.lr_final,
+                (0.0..=1.0).contains(&ppo.lr_final),
+            ),
             (
                 "ppo.gamma",
                 ppo.gamma.into(),

@@ -131,8 +131,7 @@ impl Measure<'_> {
             let (Some(a), Some(b)) = (pools.get(a), pools.get(b)) else {
                 continue;
             };
-            let budget =
-                |p: &Pool| Budget::new(1, self.config.episode.max_turns, p.turn_limit);
+            let budget = |p: &Pool| Budget::new(1, self.config.episode.max_turns, p.turn_limit);
             differences.push(NamedDifference {
                 name: name.into(),
                 difference: difference((a, &budget(a)?), (b, &budget(b)?), &self.bootstrap())?,
