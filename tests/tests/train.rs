@@ -78,6 +78,36 @@ fn one_seed_one_training() {
     let base = std::fs::read(base).expect("the embedded model");
     let trained = std::fs::read(runs[0].join("checkpoint/model.safetensors")).expect("weights");
     assert_ne!(base, trained);
+    same_from_the_command_line(&runs[0]);
+}
+
+/// Each dialog of the table at the end, measured again from the command line, gives the same numbers.
+fn same_from_the_command_line(run: &Path) {
+    let text = std::fs::read(run.join("results.json")).expect("results");
+    let results: Value = serde_json::from_slice(&text).expect("JSON");
+    let config = run.join("config.toml");
+    let checkpoint = run.join("checkpoint");
+    for (condition, more) in [
+        ("base", &[][..]),
+        ("trained", &["--model", name(&checkpoint)]),
+        (
+            "trained, random feedback",
+            &["--model", name(&checkpoint), "--feedback", "random"],
+        ),
+    ] {
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(["eval", "--json", "--limit", "4", "--config", name(&config)])
+            .args(more)
+            .assert()
+            .success()
+            .get_output()
+            .clone();
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let conditions = results["conditions"].as_array().expect("conditions");
+        let known = conditions.iter().find(|c| c["name"] == condition);
+        let known = &known.expect("the condition")["scores"][2];
+        assert_eq!(&report["score"], known, "{condition}");
+    }
 }
 
 #[test]

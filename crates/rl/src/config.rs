@@ -158,7 +158,7 @@ impl Default for TrainConfig {
             train_split: "train".into(),
             device: "cpu".into(),
             seed: 0,
-            iterations: 450,
+            iterations: 520,
             workers: 2,
             episode: EpisodeConfig {
                 prompt: rlef_env::PromptStyle::Brief,
@@ -199,7 +199,7 @@ impl Default for PpoConfig {
             gamma: 1.0,
             normalise: Normalise::Tokens,
             minibatches: 4,
-            lr_final: 0.1,
+            lr_final: 0.2,
             passes: 1,
         }
     }

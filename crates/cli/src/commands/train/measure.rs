@@ -1,4 +1,5 @@
-//! Measuring during and after a run: the same dialogs through the same judge as `rlef eval`.
+//! Measuring during and after a run: the same dialogs through the same judge as `rlef eval`, which gives the same
+//! numbers for a checkpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,9 +15,6 @@ use rlef_problems::Problem;
 use rlef_rl::TrainConfig;
 
 use crate::progress::Bar;
-
-/// Sets the randomness of measurements apart from that of the rollouts learned from.
-const EVAL: u64 = 0x6576_616c;
 
 /// What a measurement needs besides a policy and problems.
 pub struct Measure<'a> {
@@ -43,7 +41,7 @@ impl Measure<'_> {
         episode.feedback = feedback;
         let drive = Drive {
             episode,
-            seed: self.config.seed ^ EVAL,
+            seed: self.config.seed,
             workers: self.config.workers,
             batch: self.config.rollout.batch,
         };
