@@ -158,7 +158,7 @@ impl Default for TrainConfig {
             train_split: "train".into(),
             device: "cpu".into(),
             seed: 0,
-            iterations: 520,
+            iterations: 450,
             workers: 2,
             episode: EpisodeConfig {
                 prompt: rlef_env::PromptStyle::Brief,

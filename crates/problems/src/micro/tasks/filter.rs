@@ -49,9 +49,10 @@ pub(super) fn table(config: &MicroConfig) -> Task {
                 wrap(&join(&kept, separator), brackets)
             }
         },
+        // The word first: what a model writes next does not change the place where it has to choose it.
         program: |variant, [nothing, separator, brackets]| {
             format!(
-                "a=[x for x in input().split() if int(x){}]\nprint({} if a else '{nothing}')\n",
+                "a=[x for x in input().split() if int(x){}]\nprint('{nothing}' if not a else {})\n",
                 variant.code,
                 wrap_code(&format!("'{separator}'.join(a)"), brackets)
             )
