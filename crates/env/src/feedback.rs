@@ -50,8 +50,19 @@ fn does_not_parse(result: &TestResult, config: &EpisodeConfig) -> String {
 }
 
 fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> String {
-    let mut printed = readable(&result.stdout, config);
-    if result.stdout_len > result.stdout.len() {
+    let mut printed = match (&result.returned, &result.detail) {
+        (Some(returned), _) => returned.clone(),
+        // A function from which nothing came.
+        (None, Detail::NoValue(why)) => why.clone(),
+        (None, _) => readable(&result.stdout, config),
+    };
+    let function = result.returned.is_some() || matches!(result.detail, Detail::NoValue(_));
+    let (wanted, did) = if function {
+        ("result", "function returned")
+    } else {
+        ("output", "program printed")
+    };
+    if !function && result.stdout_len > result.stdout.len() {
         let more = result.stdout_len - result.stdout.len();
         printed.push_str(&format!(" [{more} more bytes]"));
     }
@@ -64,7 +75,7 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
                     let expected = head(&test.output, config.max_output_chars);
                     let printed = head(&printed, config.max_output_chars);
                     format!(
-                        "{start}\nThe expected output is `{expected}` but the program printed `{printed}`"
+                        "{start}\nThe expected {wanted} is `{expected}` but the {did} `{printed}`"
                     )
                 }
                 Verdict::RuntimeError | Verdict::CompileError => {

@@ -41,6 +41,7 @@ fn squares() -> Arc<Problem> {
         time_limit_s: 0.5,
         memory_limit_mb: 128,
         checker: Checker::Lines,
+        function: None,
         public_tests: vec![test(3)],
         private_tests: vec![test(4)],
         solutions: Vec::new(),

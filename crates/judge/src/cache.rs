@@ -15,23 +15,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rlef_sandbox::{Ending, Limits, Outcome};
+use rlef_sandbox::{Ending, Limits, Outcome, Returned};
 use sha2::{Digest, Sha256};
 
 /// What a remembered answer is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     source: [u8; 32],
-    /// `None`: the question was whether the source compiles.
-    stdin: Option<[u8; 32]>,
+    /// What the program got, or the arguments of its function. `None`: the question was whether the source compiles.
+    input: Option<[u8; 32]>,
+    /// The function that was called.
+    function: Option<String>,
     limits: Limits,
 }
 
 impl Key {
-    pub(crate) fn run(source: &str, stdin: &[u8], limits: &Limits) -> Self {
+    pub(crate) fn run(source: &str, function: Option<&str>, input: &str, limits: &Limits) -> Self {
         Self {
             source: Sha256::digest(source.as_bytes()).into(),
-            stdin: Some(Sha256::digest(stdin).into()),
+            input: Some(Sha256::digest(input.as_bytes()).into()),
+            function: function.map(str::to_owned),
             limits: *limits,
         }
     }
@@ -39,16 +42,27 @@ impl Key {
     pub(crate) fn syntax(source: &str, limits: &Limits) -> Self {
         Self {
             source: Sha256::digest(source.as_bytes()).into(),
-            stdin: None,
+            input: None,
+            function: None,
             limits: *limits,
         }
     }
 }
 
+/// What a program did with one test.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub outcome: Outcome,
+    /// What its function returned, if one was called.
+    pub returned: Option<Returned>,
+    /// Size of that, in bytes, more or less.
+    pub returned_bytes: usize,
+}
+
 /// A remembered answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    Outcome(Arc<Outcome>),
+    Ran(Arc<Ran>),
     Syntax(Option<String>),
 }
 
@@ -58,7 +72,10 @@ impl Value {
         const OVERHEAD: u64 = 400;
         OVERHEAD
             + match self {
-                Self::Outcome(outcome) => (outcome.stdout.len() + outcome.stderr.len()) as u64,
+                Self::Ran(ran) => {
+                    let printed = ran.outcome.stdout.len() + ran.outcome.stderr.len();
+                    (printed + ran.returned_bytes) as u64
+                }
                 Self::Syntax(message) => message.as_ref().map_or(0, |m| m.len() as u64),
             }
     }
@@ -92,8 +109,8 @@ impl Cache {
     }
 
     pub(crate) fn put(&mut self, key: Key, value: Value) {
-        if let Value::Outcome(outcome) = &value
-            && outcome.ending == Ending::WallLimit
+        if let Value::Ran(ran) = &value
+            && ran.outcome.ending == Ending::WallLimit
         {
             return;
         }
@@ -126,20 +143,26 @@ mod tests {
 
     fn outcome(ending: Ending, size: usize) -> Value {
         let time = Duration::from_millis(1);
-        Value::Outcome(Arc::new(Outcome {
+        let outcome = Outcome {
             ending,
             stdout: vec![b'x'; size],
             stderr: Vec::new(),
             cpu: time,
             wall: time,
             peak_memory_bytes: None,
+        };
+        Value::Ran(Arc::new(Ran {
+            outcome,
+            returned: None,
+            returned_bytes: 0,
         }))
     }
 
     fn key(n: usize) -> Key {
         Key::run(
             &format!("print({n})"),
-            b"",
+            None,
+            "",
             &Limits::with_cpu(Duration::from_secs(1)),
         )
     }
@@ -204,10 +227,12 @@ mod tests {
         let limits = Limits::with_cpu(Duration::from_secs(1));
         let other = Limits::with_cpu(Duration::from_secs(2));
         let keys = [
-            Key::run("a", b"b", &limits),
-            Key::run("a", b"", &limits),
-            Key::run("ab", b"", &limits),
-            Key::run("a", b"b", &other),
+            Key::run("a", None, "b", &limits),
+            Key::run("a", None, "", &limits),
+            Key::run("ab", None, "", &limits),
+            Key::run("a", None, "b", &other),
+            Key::run("a", Some("f"), "b", &limits),
+            Key::run("a", Some("g"), "b", &limits),
             Key::syntax("a", &limits),
         ];
         let different: std::collections::HashSet<_> = keys.iter().collect();

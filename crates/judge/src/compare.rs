@@ -18,6 +18,17 @@ pub(crate) fn compare(
     })
 }
 
+/// Whether the checker can compare at all, what programs print or what functions return.
+pub(crate) fn usable(checker: &Checker, function: bool) -> Result<(), CheckerError> {
+    if function {
+        return match checker {
+            Checker::Value { .. } => checker.check(),
+            _ => Err(CheckerError::Value),
+        };
+    }
+    checker.compare(b"", b"").map(|_| ())
+}
+
 fn words(difference: &Difference) -> String {
     let line = difference.line;
     match (&difference.expected, &difference.got) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rlef_sandbox::{Limits, Outcome, Sandbox};
+use rlef_sandbox::{Called, Limits, Outcome, Sandbox};
 
 /// Any error of an executor. It says that the machinery failed, never that the program did.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -15,6 +15,32 @@ pub trait Executor: Send + Sync {
     /// When the program could not be run or its end could not be observed.
     fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError>;
 
+    /// Runs `source` and calls its function with `arguments`, a JSON array.
+    ///
+    /// # Errors
+    /// When that could not be done or its end could not be observed. An executor that knows no functions says so.
+    fn call(
+        &self,
+        source: &str,
+        function: &str,
+        arguments: &str,
+        limits: &Limits,
+    ) -> Result<Called, BoxError> {
+        let _ = (source, arguments, limits);
+        Err(
+            format!("this executor cannot call functions, as the tests ask for with `{function}`")
+                .into(),
+        )
+    }
+
+    /// `source`, to be run on several tests: as so many runs, but what can be done once is.
+    fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
+        Box::new(Plain {
+            executor: self,
+            source,
+        })
+    }
+
     /// Whether `source` compiles, without running it: `None` if it does, else the compiler's message.
     ///
     /// # Errors
@@ -22,9 +48,64 @@ pub trait Executor: Send + Sync {
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError>;
 }
 
+/// A program that is to be run on several tests.
+pub trait Candidate {
+    /// As [`Executor::run`].
+    ///
+    /// # Errors
+    /// As there.
+    fn run(&self, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError>;
+
+    /// As [`Executor::call`].
+    ///
+    /// # Errors
+    /// As there.
+    fn call(&self, function: &str, arguments: &str, limits: &Limits) -> Result<Called, BoxError>;
+}
+
+/// A candidate of an executor that does nothing once for all.
+struct Plain<'a, E: ?Sized> {
+    executor: &'a E,
+    source: &'a str,
+}
+
+impl<E: Executor + ?Sized> Candidate for Plain<'_, E> {
+    fn run(&self, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        self.executor.run(self.source, stdin, limits)
+    }
+
+    fn call(&self, function: &str, arguments: &str, limits: &Limits) -> Result<Called, BoxError> {
+        self.executor.call(self.source, function, arguments, limits)
+    }
+}
+
+impl Candidate for rlef_sandbox::Candidate<'_> {
+    fn run(&self, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        Ok(Self::run(self, stdin, limits)?)
+    }
+
+    fn call(&self, function: &str, arguments: &str, limits: &Limits) -> Result<Called, BoxError> {
+        Ok(Self::call(self, function, arguments, limits)?)
+    }
+}
+
 impl Executor for Sandbox {
     fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
         Ok(Sandbox::run(self, source, stdin, limits)?)
+    }
+
+    fn call(
+        &self,
+        source: &str,
+        function: &str,
+        arguments: &str,
+        limits: &Limits,
+    ) -> Result<Called, BoxError> {
+        Ok(Sandbox::call(self, source, function, arguments, limits)?)
+    }
+
+    fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
+        Box::new(Sandbox::candidate(self, source))
     }
 
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
@@ -35,6 +116,20 @@ impl Executor for Sandbox {
 impl<E: Executor + ?Sized> Executor for Arc<E> {
     fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
         (**self).run(source, stdin, limits)
+    }
+
+    fn call(
+        &self,
+        source: &str,
+        function: &str,
+        arguments: &str,
+        limits: &Limits,
+    ) -> Result<Called, BoxError> {
+        (**self).call(source, function, arguments, limits)
+    }
+
+    fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
+        (**self).candidate(source)
     }
 
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {

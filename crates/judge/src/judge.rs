@@ -6,21 +6,24 @@
 //!
 //! What this does not do: choose tests, write feedback, give rewards.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rlef_problems::{Problem, TestCase};
-use rlef_sandbox::{Ending, Limits, Outcome};
+use rlef_sandbox::{Ending, Limits, Outcome, Returned};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Cache, Key, Value};
-use crate::compare::compare;
+use crate::cache::{Cache, Key, Ran, Value};
+use crate::compare::{compare, usable};
 use crate::config::JudgeConfig;
-use crate::executor::{BoxError, Executor};
+use crate::executor::{BoxError, Candidate, Executor};
 use crate::fault::Fault;
 use crate::parallel::map_in_order;
 use crate::report::{Detail, Report, TestResult, Verdict};
+use crate::value;
 
 /// "CPU time limit exceeded", signal(7). 24 on x86-64 and ARM.
 const SIGXCPU: i32 = 24;
@@ -130,11 +133,10 @@ impl Judge {
     /// [`Fault::Limits`] or [`Fault::Checker`].
     pub fn check(&self, problem: &Problem) -> Result<(), Fault> {
         self.config.limits_for(problem)?;
-        compare(&problem.checker, "", b"").map_err(|source| Fault::Checker {
+        usable(&problem.checker, problem.function.is_some()).map_err(|source| Fault::Checker {
             problem: problem.id.clone(),
             source,
-        })?;
-        Ok(())
+        })
     }
 
     /// Runs `code` on `tests` under the limits and with the checker of `problem`.
@@ -185,6 +187,8 @@ impl Judge {
             source,
         };
         let mut results = Vec::with_capacity(tests.len());
+        // Made when the first test has to be run, not for a program whose every outcome is remembered.
+        let candidate = LazyCell::new(|| self.executor.candidate(code));
         // A program that has exited with status 0 once, or passed the check once, parses.
         let mut parses = false;
         for (index, test) in tests.iter().enumerate() {
@@ -195,23 +199,27 @@ impl Judge {
                 tries,
                 source,
             };
-            let outcome = self
-                .outcome(code, test.input.as_bytes(), &limits)
+            let ran = self
+                .ran(code, &candidate, problem.function.as_deref(), test, &limits)
                 .map_err(fault)?;
+            let outcome = &ran.outcome;
             parses |= outcome.ending == Ending::Exited(0);
-            if !parses && may_be_compile_error(&outcome) {
+            if !parses && may_be_compile_error(outcome) {
                 match self.syntax(code, &limits).map_err(fault)? {
-                    Some(message) => return Ok(self.compile_error(tests, &outcome, &message)),
+                    Some(message) => return Ok(self.compile_error(tests, &ran, &message)),
                     None => parses = true,
                 }
             }
-            let (verdict, detail) = match ending_verdict(&outcome, &limits) {
-                Some(failure) => failure,
-                None => {
+            let (verdict, detail) = match (ending_verdict(outcome, &limits), &ran.returned) {
+                (Some(failure), _) => failure,
+                (None, None) => {
                     compare(&problem.checker, &test.output, &outcome.stdout).map_err(unusable)?
                 }
+                (None, Some(returned)) => {
+                    value::compare(&problem.checker, &test.output, returned).map_err(unusable)?
+                }
             };
-            results.push(self.result(name, index, verdict, detail, &outcome));
+            results.push(self.result(name, index, verdict, detail, &ran));
             if verdict != Verdict::Accepted && stop == Stop::AtFirstFailure {
                 break;
             }
@@ -222,7 +230,7 @@ impl Judge {
         })
     }
 
-    fn compile_error(&self, tests: &[TestCase], outcome: &Outcome, message: &str) -> Report {
+    fn compile_error(&self, tests: &[TestCase], ran: &Ran, message: &str) -> Report {
         let results = tests.iter().enumerate().map(|(index, test)| {
             let detail = Detail::Compiler(message.to_owned());
             self.result(
@@ -230,7 +238,7 @@ impl Judge {
                 index,
                 Verdict::CompileError,
                 detail,
-                outcome,
+                ran,
             )
         });
         Report {
@@ -245,8 +253,9 @@ impl Judge {
         index: usize,
         verdict: Verdict,
         detail: Detail,
-        outcome: &Outcome,
+        ran: &Ran,
     ) -> TestResult {
+        let outcome = &ran.outcome;
         let start = &outcome.stdout[..outcome.stdout.len().min(self.config.kept_stdout_bytes)];
         let cut = outcome
             .stderr
@@ -258,6 +267,12 @@ impl Judge {
             verdict,
             stdout: start.to_vec(),
             stdout_len: outcome.stdout.len(),
+            returned: match &ran.returned {
+                Some(Returned::Value(value)) => {
+                    Some(value::shown(value, self.config.kept_stdout_bytes))
+                }
+                _ => None,
+            },
             stderr: outcome.stderr[cut..].to_vec(),
             cpu: outcome.cpu,
             wall: outcome.wall,
@@ -265,23 +280,41 @@ impl Judge {
         }
     }
 
-    /// Runs the program, or remembers having run it.
-    fn outcome(
+    /// Runs the program or calls its function, or remembers having done so.
+    fn ran<'c>(
         &self,
         code: &str,
-        stdin: &[u8],
+        candidate: &impl Deref<Target = Box<dyn Candidate + 'c>>,
+        function: Option<&str>,
+        test: &TestCase,
         limits: &Limits,
-    ) -> Result<Arc<Outcome>, (u32, BoxError)> {
-        let key = self.cache.is_some().then(|| Key::run(code, stdin, limits));
-        if let Some(Value::Outcome(outcome)) = self.remembered(key.as_ref()) {
-            return Ok(outcome);
+    ) -> Result<Arc<Ran>, (u32, BoxError)> {
+        let key = self
+            .cache
+            .is_some()
+            .then(|| Key::run(code, function, &test.input, limits));
+        if let Some(Value::Ran(ran)) = self.remembered(key.as_ref()) {
+            return Ok(ran);
         }
-        let outcome = Arc::new(self.retrying(limits, |limits| {
+        let ran = Arc::new(self.retrying(limits, |limits| {
             add(&self.counters.runs);
-            self.executor.run(code, stdin, limits)
+            let Some(function) = function else {
+                let outcome = candidate.run(test.input.as_bytes(), limits)?;
+                return Ok(Ran {
+                    outcome,
+                    returned: None,
+                    returned_bytes: 0,
+                });
+            };
+            let called = candidate.call(function, &test.input, limits)?;
+            Ok(Ran {
+                returned_bytes: value::size(&called.returned),
+                outcome: called.outcome,
+                returned: Some(called.returned),
+            })
         })?);
-        self.remember(key, || Value::Outcome(Arc::clone(&outcome)));
-        Ok(outcome)
+        self.remember(key, || Value::Ran(Arc::clone(&ran)));
+        Ok(ran)
     }
 
     /// Checks whether the program parses, or remembers having checked it.

@@ -12,9 +12,10 @@ mod fault;
 mod judge;
 mod parallel;
 mod report;
+mod value;
 
 pub use config::JudgeConfig;
-pub use executor::{BoxError, Executor};
+pub use executor::{BoxError, Candidate, Executor};
 pub use fault::Fault;
 pub use judge::{Job, Judge, JudgeStats, Stop};
 pub use parallel::map_in_order;

@@ -78,6 +78,8 @@ pub enum Detail {
     None,
     /// Wrong answer: where the output first differs from the expected one.
     Difference(String),
+    /// No value came from the function that was called, and why.
+    NoValue(String),
     /// The program's exit status.
     ExitStatus(i32),
     /// The signal that killed it.
@@ -92,7 +94,9 @@ impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
-            Self::Difference(text) | Self::Compiler(text) => f.write_str(text),
+            Self::Difference(text) | Self::Compiler(text) | Self::NoValue(text) => {
+                f.write_str(text)
+            }
             Self::ExitStatus(status) => write!(f, "exit status {status}"),
             Self::Signal(signal) => write!(f, "killed by signal {signal}"),
             Self::SystemCall(Some(number)) => write!(f, "system call {number}"),
@@ -115,6 +119,9 @@ pub struct TestResult {
     pub stdout: Vec<u8>,
     /// How many bytes it wrote to stdout in all.
     pub stdout_len: usize,
+    /// What its function returned, as Python would write it; `None` if no function was called or nothing came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returned: Option<String>,
     /// The end of what it wrote to stderr.
     #[serde(serialize_with = "lossy")]
     pub stderr: Vec<u8>,
@@ -192,6 +199,7 @@ mod tests {
             verdict,
             stdout: Vec::new(),
             stdout_len: 0,
+            returned: None,
             stderr: Vec::new(),
             cpu: Duration::ZERO,
             wall: Duration::ZERO,

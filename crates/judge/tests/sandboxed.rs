@@ -28,6 +28,7 @@ fn problem() -> Problem {
         time_limit_s: 1.0,
         memory_limit_mb: 128,
         checker: Checker::Lines,
+        function: None,
         public_tests: (1..=3).map(test).collect(),
         private_tests: (4..=5).map(test).collect(),
         solutions: Vec::new(),

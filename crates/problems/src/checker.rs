@@ -49,6 +49,11 @@ pub enum CheckerError {
          use problems whose checker is `lines`, `tokens` or `float`"
     )]
     Custom,
+    /// What was printed is no value.
+    #[error(
+        "the checker is `value`, which compares what a function returns, not what a program prints"
+    )]
+    Value,
     /// A tolerance that is not a number from 0 up.
     #[error("the checker's `{field}` is {value}; a tolerance must be a finite number from 0 up")]
     Tolerance {
@@ -96,14 +101,18 @@ impl Checker {
             } => compare_tokens(expected, got, |expected, got| {
                 same_word(expected, got, *case_sensitive) || same_number(expected, got, *abs, *rel)
             }),
+            Self::Value { .. } => return Err(CheckerError::Value),
             Self::Custom(_) => return Err(CheckerError::Custom),
         };
         Ok(comparison)
     }
 
     /// Whether the tolerances are usable.
-    pub(crate) fn check(&self) -> Result<(), CheckerError> {
-        if let Self::Float { abs, rel, .. } = self {
+    ///
+    /// # Errors
+    /// [`CheckerError::Tolerance`]
+    pub fn check(&self) -> Result<(), CheckerError> {
+        if let Self::Float { abs, rel, .. } | Self::Value { abs, rel, .. } = self {
             for (field, value) in [("abs", *abs), ("rel", *rel)] {
                 if !value.is_finite() || value < 0.0 {
                     return Err(CheckerError::Tolerance { field, value });

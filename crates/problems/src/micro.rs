@@ -119,6 +119,7 @@ fn problem(
         statement: wording.text.clone(),
         time_limit_s: 2.0,
         memory_limit_mb: 256,
+        function: None,
         checker: Checker::Tokens {
             case_sensitive: true,
         },

@@ -10,9 +10,9 @@ pub struct TestCase {
     /// A name that is unique in its list.
     #[serde(default)]
     pub name: String,
-    /// Standard input.
+    /// Standard input; for a problem with a function, its arguments as a JSON array.
     pub input: String,
-    /// The expected standard output.
+    /// The expected standard output; for a problem with a function, what it must return, as JSON.
     pub output: String,
 }
 
@@ -40,6 +40,19 @@ pub enum Checker {
         #[serde(default = "yes")]
         case_sensitive: bool,
     },
+    /// The value that a function returns, by type: a list or tuple for an array, a dictionary with string keys for an
+    /// object, never a boolean for a number. Only for problems with a function, which have no other.
+    Value {
+        /// Largest absolute difference of floating-point numbers.
+        #[serde(default)]
+        abs: f64,
+        /// Largest relative difference of floating-point numbers.
+        #[serde(default)]
+        rel: f64,
+        /// Whether 2.0 is as good as 2, as for Python's `==`.
+        #[serde(default = "yes")]
+        numbers_by_value: bool,
+    },
     /// A checking program that comes with the problem. Such problems can be read, not judged.
     Custom(Map<String, Value>),
 }
@@ -65,7 +78,7 @@ pub struct Solution {
     pub code: String,
 }
 
-/// A programming problem: read stdin, write stdout.
+/// A programming problem: read stdin, write stdout; or a function to be called.
 ///
 /// A field in a file that is none of these is kept in `meta`; one that is nearly the name of one of these is an error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +96,10 @@ pub struct Problem {
     pub memory_limit_mb: u64,
     /// How outputs are compared.
     pub checker: Checker,
+    /// The function that tests call, as in `solve` or `Solution.solve`; none: the program reads stdin and writes
+    /// stdout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Tests whose failures are shown to the model.
     pub public_tests: Vec<TestCase>,
     /// Hidden tests that decide the reward.
@@ -106,6 +123,8 @@ struct Line {
     time_limit_s: f64,
     memory_limit_mb: u64,
     checker: Checker,
+    #[serde(default)]
+    function: Option<String>,
     public_tests: Vec<TestCase>,
     private_tests: Vec<TestCase>,
     #[serde(default)]
@@ -119,7 +138,7 @@ struct Line {
 }
 
 /// The fields that may be left out: a slip in the name of another one is noticed anyway.
-const OPTIONAL: [&str; 2] = ["solutions", "wrong_solutions"];
+const OPTIONAL: [&str; 3] = ["function", "solutions", "wrong_solutions"];
 
 impl TryFrom<Line> for Problem {
     type Error = String;
@@ -147,6 +166,7 @@ impl TryFrom<Line> for Problem {
             time_limit_s: line.time_limit_s,
             memory_limit_mb: line.memory_limit_mb,
             checker: line.checker,
+            function: line.function,
             public_tests: line.public_tests,
             private_tests: line.private_tests,
             solutions: line.solutions,

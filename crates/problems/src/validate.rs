@@ -1,6 +1,7 @@
 //! What a problem must fulfil beyond its types.
 
-use crate::{CheckerError, Problem, Solution, TestCase};
+use crate::{Checker, CheckerError, Problem, Solution, TestCase};
+use serde::de::IgnoredAny;
 use std::collections::HashSet;
 
 /// Verdicts that a solution may name; `NOT_AC` is any failure.
@@ -55,10 +56,60 @@ impl Problem {
         if let Err(error @ CheckerError::Tolerance { field, .. }) = self.checker.check() {
             return invalid(format!("checker.{field}"), error.to_string());
         }
+        self.check_function()?;
         check_tests("public_tests", &self.public_tests)?;
         check_tests("private_tests", &self.private_tests)?;
         check_solutions("solutions", &self.solutions, true)?;
         check_solutions("wrong_solutions", &self.wrong_solutions, false)
+    }
+}
+
+impl Problem {
+    /// A function and the checker for values belong together, and its tests are JSON.
+    fn check_function(&self) -> Result<(), Invalid> {
+        let by_value = matches!(self.checker, Checker::Value { .. });
+        let Some(function) = &self.function else {
+            return if by_value {
+                invalid(
+                    "checker",
+                    "compares values, but there is no `function` to return any",
+                )
+            } else {
+                Ok(())
+            };
+        };
+        if !by_value {
+            return invalid(
+                "checker",
+                "must be of kind `value`, as the tests call a function",
+            );
+        }
+        let name = |part: &str| {
+            part.chars().all(|c| c.is_alphanumeric() || c == '_')
+                && !part.starts_with(|c: char| c.is_numeric())
+                && !part.is_empty()
+        };
+        if !function.split('.').all(name) {
+            return invalid("function", format!("{function:?} is not a name"));
+        }
+        for (list, tests) in [
+            ("public_tests", &self.public_tests),
+            ("private_tests", &self.private_tests),
+        ] {
+            for (at, test) in tests.iter().enumerate() {
+                let array: Result<Vec<IgnoredAny>, _> = serde_json::from_str(&test.input);
+                if let Err(error) = array {
+                    let what = format!("must be the arguments as a JSON array: {error}");
+                    return invalid(format!("{list}[{at}].input"), what);
+                }
+                let value: Result<IgnoredAny, _> = serde_json::from_str(&test.output);
+                if let Err(error) = value {
+                    let what = format!("must be JSON: {error}");
+                    return invalid(format!("{list}[{at}].output"), what);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

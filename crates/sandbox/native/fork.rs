@@ -21,7 +21,7 @@ mod order;
 use core::arch::asm;
 use core::mem::{MaybeUninit, size_of};
 
-use order::{Answer, DESCRIPTORS, Order, READY};
+use order::{Answer, DESCRIPTORS, EXTRA_NUMBERS, EXTRAS, Order, READY};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
@@ -33,6 +33,7 @@ const WRITE: usize = 1;
 const CLOSE: usize = 3;
 const READ: usize = 0;
 const DUP2: usize = 33;
+const FCNTL: usize = 72;
 const GETPID: usize = 39;
 const RECVMSG: usize = 47;
 const WAIT4: usize = 61;
@@ -52,6 +53,7 @@ const CLOSE_RANGE: usize = 436;
 
 const EINTR: isize = -4;
 const EAGAIN: isize = -11;
+const EMFILE: isize = -24;
 
 const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_DUMPABLE: usize = 4;
@@ -67,6 +69,9 @@ const CLONE_NEWNS: usize = 0x2_0000;
 const CLONE_NEWPID: usize = 0x2000_0000;
 const WALL: usize = 0x4000_0000;
 const CLOEXEC: usize = 0x8_0000;
+const F_DUPFD: usize = 0;
+/// Where nothing is open: the socket's number and the few that an order brings lie below.
+const HIGH: usize = 100;
 
 /// The go-between's number in the run's pid namespace: out of the way of the program's children, and below the
 /// least number at which a system can be told to begin again.
@@ -115,8 +120,11 @@ struct Beside {
     length: usize,
     level: i32,
     kind: i32,
-    descriptors: [i32; DESCRIPTORS + 3],
+    descriptors: [i32; ALL + 3],
 }
+
+/// Descriptors that an order can have.
+const ALL: usize = DESCRIPTORS + EXTRAS;
 
 const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
@@ -203,7 +211,7 @@ pub unsafe extern "C" fn serve(socket: i32) -> i32 {
         let descriptors = parent.next(&mut order);
         let result = parent.fork(&order, &descriptors);
         if result == CHILD {
-            return order.check as i32;
+            return order.mode as i32;
         }
     }
 }
@@ -235,12 +243,12 @@ impl Parent {
     }
 
     /// Waits for an order; ends the process when there will be none.
-    fn next(&self, order: &mut Order) -> [i32; DESCRIPTORS] {
+    fn next(&self, order: &mut Order) -> [i32; ALL] {
         let mut beside = Beside {
             length: 0,
             level: 0,
             kind: 0,
-            descriptors: [-1; DESCRIPTORS + 3],
+            descriptors: [-1; ALL + 3],
         };
         let mut piece = Piece {
             base: (&raw mut *order).cast(),
@@ -266,18 +274,21 @@ impl Parent {
         if length == 0 {
             exit(0)
         }
-        let wanted = 16 + 4 * DESCRIPTORS;
+        let mut wanted = 16 + 4 * DESCRIPTORS;
+        for extra in order::extras(order.mode) {
+            wanted += 4 * extra as usize;
+        }
         if length as usize != size_of::<Order>()
             || (beside.length, beside.level, beside.kind) != (wanted, SOL_SOCKET, SCM_RIGHTS)
         {
             exit(71)
         }
-        let [a, b, c, d, e, ..] = beside.descriptors;
-        [a, b, c, d, e]
+        let [a, b, c, d, e, f, g, ..] = beside.descriptors;
+        [a, b, c, d, e, f, g]
     }
 
     /// In the parent: forks, answers if that failed, and is as it was. In the child: confines it.
-    fn fork(&self, order: &Order, descriptors: &[i32; DESCRIPTORS]) -> bool {
+    fn fork(&self, order: &Order, descriptors: &[i32; ALL]) -> bool {
         let pid_space = descriptors[4] as usize;
         // SAFETY: plain numbers. The event counter is what the child waits for until it is in its place.
         let (entered, gate) = unsafe {
@@ -308,7 +319,7 @@ impl Parent {
         unsafe {
             call(SETNS, [self.own, CLONE_NEWPID, 0, 0, 0]);
             call(CLOSE, [gate as usize, 0, 0, 0, 0]);
-            for descriptor in descriptors {
+            for descriptor in descriptors.iter().filter(|d| **d >= 0) {
                 call(CLOSE, [*descriptor as usize, 0, 0, 0, 0]);
             }
         }
@@ -398,7 +409,7 @@ impl Parent {
     fn confine(
         &self,
         order: &Order,
-        descriptors: &[i32; DESCRIPTORS],
+        descriptors: &[i32; ALL],
         gate: usize,
     ) -> Result<(), (u64, isize)> {
         let step = |step: u64, answer: isize| {
@@ -408,7 +419,8 @@ impl Parent {
                 Ok(answer)
             }
         };
-        let [stdin, stdout, stderr, mount_space, _] = descriptors.map(|d| d as usize);
+        let [stdin, stdout, stderr, mount_space, _, extras @ ..] =
+            descriptors.map(|d| d as usize);
         // Version 3, this process; no effective, permitted or inheritable capability (and with them no ambient one).
         let header = [0x2008_0522_u32, 0];
         let none = [0_u32; 6];
@@ -422,6 +434,26 @@ impl Parent {
             for (from, to) in [(stdin, 0), (stdout, 1), (stderr, 2)] {
                 step(5, call(DUP2, [from, to, 0, 0, 0]))?;
             }
+            // First to where nothing else is: one may have the number that another is to get. The gate has neither
+            // number, as at least five descriptors came before it.
+            let mut next = 3;
+            let mut taken = extras.iter();
+            for (number, has) in EXTRA_NUMBERS.into_iter().zip(order::extras(order.mode)) {
+                if has && let Some(from) = taken.next() {
+                    let copy = step(5, call(FCNTL, [*from, F_DUPFD, HIGH + number as usize, 0, 0]))?;
+                    if copy as usize != HIGH + number as usize {
+                        return Err((5, EMFILE));
+                    }
+                }
+            }
+            for (number, has) in EXTRA_NUMBERS.into_iter().zip(order::extras(order.mode)) {
+                if has {
+                    let number = number as usize;
+                    step(5, call(DUP2, [HIGH + number, number, 0, 0, 0]))?;
+                    next = number + 1;
+                }
+            }
+            let open_below = next;
             for limit in order.limits.iter().take(order.count as usize) {
                 let pair = &raw const limit.soft as usize;
                 step(6, call(SETRLIMIT, [limit.what as usize, pair, 0, 0, 0]))?;
@@ -443,7 +475,11 @@ impl Parent {
             step(10, call(SECCOMP, [1, 0, program, 0, 0]))?;
             let pid = call(GETPID, [0; 5]);
             self.answer(order.number, pid as i64, 0, 0);
-            if call(CLOSE_RANGE, [3, u32::MAX as usize, 0, 0, 0]) < 0 {
+            let [result, _] = order::extras(order.mode);
+            let gap = open_below > EXTRA_NUMBERS[1] as usize && !result;
+            if call(CLOSE_RANGE, [open_below, u32::MAX as usize, 0, 0, 0]) < 0
+                || gap && call(CLOSE, [EXTRA_NUMBERS[0] as usize, 0, 0, 0, 0]) < 0
+            {
                 exit(127)
             }
         }

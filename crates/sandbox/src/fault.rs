@@ -41,6 +41,12 @@ pub enum Fault {
         /// What to do about it.
         advice: &'static str,
     },
+    /// A call that cannot be made, whatever the program.
+    #[error("the call cannot be made: {what}")]
+    Call {
+        /// What is wrong with it.
+        what: String,
+    },
     /// Required protections are not in force, and the configuration is strict.
     #[error("refusing to run untrusted code, not protected by: {}; see the advice for each, or set strict = false to run all the same", .missing.join("; "))]
     Unprotected {

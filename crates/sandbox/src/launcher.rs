@@ -16,7 +16,7 @@
 
 mod confine;
 mod first;
-mod order;
+pub(crate) mod order;
 mod program;
 mod tree;
 mod warm;
@@ -100,8 +100,9 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
     while let Some((request, descriptors)) = receive(&socket)? {
         // A Kill that crossed the end of its run is of no account.
         if let Request::Run(request) = request {
-            let end = match <[OwnedFd; 4]>::try_from(descriptors) {
-                Ok(descriptors) => {
+            let wanted = 4 + order::extras(request.mode).iter().filter(|e| **e).count();
+            let end = match descriptors.len() == wanted {
+                true => {
                     let starter = first::Starter {
                         prepared: &prepared,
                         late: &late,
@@ -109,7 +110,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                     };
                     run(socket, &starter, &request, descriptors)?
                 }
-                Err(_) => {
+                false => {
                     RunEnd::NotStarted(Trouble::new("take the descriptors", nix::Error::EBADMSG))
                 }
             };
@@ -124,7 +125,7 @@ fn run(
     socket: BorrowedFd,
     starter: &first::Starter,
     request: &RunRequest,
-    descriptors: [OwnedFd; 4],
+    descriptors: Vec<OwnedFd>,
 ) -> io::Result<RunEnd> {
     if let Some(warm) = starter.warm {
         warm.next();

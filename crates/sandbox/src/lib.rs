@@ -18,6 +18,8 @@
 //! the header of `launcher.rs`. Linux only.
 
 mod ask;
+mod call;
+mod candidate;
 mod fault;
 mod filter;
 mod identity;
@@ -31,10 +33,14 @@ mod sandbox;
 mod slot;
 mod supervise;
 mod usage;
+mod value;
 mod verdict;
 mod wire;
 
+pub use call::{Called, Returned};
+pub use candidate::Candidate;
 pub use fault::Fault;
 pub use outcome::{Ending, Limits, Outcome};
 pub use protection::Protection;
 pub use sandbox::{Config, Sandbox};
+pub use value::Value;

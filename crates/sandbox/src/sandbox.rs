@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::call::{self, Called};
+use crate::candidate::{Candidate, CodeCache};
 use crate::interpreter::{HELPER, Interpreter};
+use crate::launcher::order;
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
 use crate::slot::Slot;
-use crate::supervise::{self, Job};
+use crate::supervise::{self, Done, Job};
 use crate::wire::{SlotPlan, WarmPlan};
 use crate::{Ending, Fault, Limits, Outcome, identity, policy};
 
@@ -120,12 +123,72 @@ impl Sandbox {
     /// # Errors
     /// A fault says nothing about the program: try again, or leave it out.
     pub fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
-        self.job(&Job {
+        self.run_with(source, stdin, limits, None)
+    }
+
+    /// A program that is to be run on several inputs: as so many calls of [`Sandbox::run`] or [`Sandbox::call`], but it
+    /// is compiled only once.
+    pub fn candidate(&self, source: &str) -> Candidate<'_> {
+        Candidate::new(self, source)
+    }
+
+    pub(crate) fn run_with(
+        &self,
+        source: &str,
+        stdin: &[u8],
+        limits: &Limits,
+        code: Option<&CodeCache>,
+    ) -> Result<Outcome, Fault> {
+        let job = Job {
             source,
             stdin,
-            check: false,
+            mode: order::RUN,
+            code,
             limits,
             baseline: self.baseline,
+        };
+        Ok(self.job(&job)?.outcome)
+    }
+
+    /// Runs `source`, then calls `function` with `arguments` (a JSON array) and reads what it returns.
+    ///
+    /// `function` is a name in the program, or a dotted one as in `Solution.solve`; a class on the way is instantiated
+    /// without arguments. A name that the program does not have is looked for in its class `Solution`. The program's
+    /// `__name__` is `solution`, and its stdin is empty.
+    ///
+    /// # Errors
+    /// A fault says nothing about the program. [`Fault::Call`] if the arguments are not a JSON array.
+    pub fn call(
+        &self,
+        source: &str,
+        function: &str,
+        arguments: &str,
+        limits: &Limits,
+    ) -> Result<Called, Fault> {
+        self.call_with(source, function, arguments, limits, None)
+    }
+
+    pub(crate) fn call_with(
+        &self,
+        source: &str,
+        function: &str,
+        arguments: &str,
+        limits: &Limits,
+        code: Option<&CodeCache>,
+    ) -> Result<Called, Fault> {
+        let asked = call::asked(function, arguments)?;
+        let job = Job {
+            source,
+            stdin: asked.as_bytes(),
+            mode: order::CALL,
+            code,
+            limits,
+            baseline: self.baseline,
+        };
+        let done = self.job(&job)?;
+        Ok(Called {
+            outcome: done.outcome,
+            returned: call::returned(&done.result),
         })
     }
 
@@ -139,10 +202,12 @@ impl Sandbox {
         let outcome = self.job(&Job {
             source,
             stdin: b"",
-            check: true,
+            mode: order::CHECK,
+            code: None,
             limits,
             baseline: self.baseline,
         })?;
+        let outcome = outcome.outcome;
         let said = String::from_utf8_lossy(&outcome.stderr)
             .trim_end()
             .to_owned();
@@ -165,7 +230,7 @@ impl Sandbox {
         &self.version
     }
 
-    fn job(&self, job: &Job) -> Result<Outcome, Fault> {
+    fn job(&self, job: &Job) -> Result<Done, Fault> {
         let mut repeated = false;
         loop {
             let slot = match self.lock().pop() {
@@ -210,11 +275,13 @@ fn self_check(slot: &Slot, limits: &Limits) -> Result<SelfCheck, Fault> {
         &Job {
             source: SELF_CHECK,
             stdin: b"",
-            check: false,
+            mode: order::RUN,
+            code: None,
             limits,
             baseline: 0,
         },
-    )?;
+    )?
+    .outcome;
     let answer = serde_json::from_slice(&outcome.stdout);
     answer.map_err(|_| Fault::Broken {
         doing: "checking the sandbox from inside",

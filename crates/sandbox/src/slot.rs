@@ -109,7 +109,7 @@ impl Slot {
         poll(&mut ready, PollTimeout::ZERO) == Ok(0)
     }
 
-    pub(crate) fn run(&self, request: RunRequest, descriptors: &[RawFd; 4]) -> io::Result<()> {
+    pub(crate) fn run(&self, request: RunRequest, descriptors: &[RawFd]) -> io::Result<()> {
         wire::send(&self.control, &Request::Run(request), descriptors)
     }
 

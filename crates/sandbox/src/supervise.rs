@@ -10,6 +10,8 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
+use crate::candidate::{Code, CodeCache};
+use crate::launcher::order;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
@@ -39,59 +41,95 @@ const MOST_BYTES: u64 = 1 << 50;
 pub(crate) struct Job<'a> {
     pub source: &'a str,
     pub stdin: &'a [u8],
-    pub check: bool,
+    /// What is to be done, without what concerns compiled code (`launcher/order.rs`).
+    pub mode: u64,
+    /// Keeps the compiled program for the next run of the same source.
+    pub code: Option<&'a CodeCache>,
     pub limits: &'a Limits,
     /// What an idle interpreter maps, in bytes: on top of it comes what the program may use.
     pub baseline: u64,
 }
 
-pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Outcome, Fault> {
+/// What a run has come to.
+pub(crate) struct Done {
+    pub outcome: Outcome,
+    /// What came through the result pipe of a call.
+    pub result: Vec<u8>,
+}
+
+pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Done, Fault> {
+    let code = match job.code {
+        Some(cache) => cache
+            .take_up()
+            .map_err(Fault::system("making a memory file"))?,
+        None => Code::None,
+    };
+    let called = job.mode == order::CALL;
     let source =
         sealed("source", job.source.as_bytes()).map_err(Fault::system("making a memory file"))?;
     let stdin = sealed("stdin", job.stdin).map_err(Fault::system("making a memory file"))?;
     let (stdout, stdout_end) = pipe(slot)?;
     let (stderr, stderr_end) = pipe(slot)?;
-    let descriptors = [
+    let (result, result_end) = match called {
+        true => {
+            let (result, end) = pipe(slot)?;
+            (Some(result), Some(end))
+        }
+        false => (None, None),
+    };
+    let mut descriptors = vec![
         source.as_raw_fd(),
         stdin.as_raw_fd(),
         stdout_end.as_raw_fd(),
         stderr_end.as_raw_fd(),
     ];
+    descriptors.extend(result_end.iter().map(AsRawFd::as_raw_fd));
+    descriptors.extend(code.file().map(AsRawFd::as_raw_fd));
     let start = Instant::now();
-    slot.run(request(job, slot.cold.is_none()), &descriptors)
+    slot.run(request(job, code.mode(), slot.cold.is_none()), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
-    drop((source, stdin, stdout_end, stderr_end));
+    drop((source, stdin, stdout_end, stderr_end, result_end));
     let mut run = Run {
         slot,
         limits: job.limits,
         first: None,
         stop: None,
         stopped: None,
-        output: [
-            Capture::new(stdout, job.limits.output_bytes),
-            Capture::new(stderr, job.limits.output_bytes),
-        ],
+        output: [Some(stdout), Some(stderr), result]
+            .into_iter()
+            .flatten()
+            .map(|pipe| Capture::new(pipe, job.limits.output_bytes))
+            .collect(),
     };
     let report = run.attend(start, job.baseline)?;
     let wall = start.elapsed();
-    let Run {
-        stop,
-        output: [stdout, stderr],
-        ..
-    } = run;
+    let stop = run.stop;
+    let mut output = run.output.into_iter();
+    let [Some(stdout), Some(stderr)] = [output.next(), output.next()] else {
+        return Err(broken("reading a program's output", "it has none"));
+    };
+    let result = output.next();
     let cpu = Duration::from_micros(report.cpu_us);
-    let ending = if stdout.over || stderr.over {
+    let ending = if stdout.over || stderr.over || result.as_ref().is_some_and(|r| r.over) {
         Ending::OutputLimit
     } else {
         judge(stop, report.status, cpu, wall, &stderr.bytes, job.limits)?
     };
-    Ok(Outcome {
+    if let (Some(cache), Code::Save(file)) = (job.code, code) {
+        // The run's processes are dead, so that nobody can write to it any more.
+        cache.keep(file);
+    }
+    let outcome = Outcome {
         ending,
         stdout: stdout.bytes,
         stderr: stderr.bytes,
         cpu,
         wall,
         peak_memory_bytes: Some(report.peak_bytes).filter(|b| *b > 0),
+    };
+    Ok(Done {
+        outcome,
+        result: result.map(|r| r.bytes).unwrap_or_default(),
     })
 }
 
@@ -116,7 +154,7 @@ pub(crate) fn stack() -> (u64, u64) {
     (soft, hard)
 }
 
-fn request(job: &Job, warm: bool) -> RunRequest {
+fn request(job: &Job, code: u64, warm: bool) -> RunRequest {
     let limits = job.limits;
     let cpu = limits.cpu.min(FOREVER);
     // A backstop should this process die or stall. The kernel counts timer ticks for it, which on a busy or virtual
@@ -142,7 +180,7 @@ fn request(job: &Job, warm: bool) -> RunRequest {
         same(libc::RLIMIT_SIGPENDING, OPEN_FILES),
     ];
     RunRequest {
-        check: job.check,
+        mode: job.mode | code,
         limits: limits_of.into_iter().map(within_own).collect(),
         tmp_bytes: limits
             .file_bytes
@@ -173,7 +211,8 @@ struct Run<'a> {
     first: Option<i32>,
     stop: Option<Stop>,
     stopped: Option<Instant>,
-    output: [Capture; 2],
+    /// stdout, stderr, and the result pipe of a call.
+    output: Vec<Capture>,
 }
 
 impl Run<'_> {
@@ -247,7 +286,9 @@ impl Run<'_> {
         let timeout =
             PollTimeout::try_from(patience + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
         let mut ready = vec![PollFd::new(self.slot.as_fd(), PollFlags::POLLIN)];
-        let open: Vec<usize> = (0..2).filter(|i| self.output[*i].open).collect();
+        let open: Vec<usize> = (0..self.output.len())
+            .filter(|i| self.output[*i].open)
+            .collect();
         ready.extend(
             open.iter()
                 .map(|i| PollFd::new(self.output[*i].pipe.as_fd(), PollFlags::POLLIN)),

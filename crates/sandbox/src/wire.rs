@@ -55,7 +55,7 @@ pub(crate) struct WarmPlan {
 pub(crate) enum Request {
     /// First message; the plan is in the memory file beside it.
     Setup,
-    /// Run; beside it: source, stdin, stdout, stderr.
+    /// Run; beside it: source, stdin, stdout, stderr, and what the mode needs.
     Run(RunRequest),
     /// End the run.
     Kill,
@@ -63,8 +63,8 @@ pub(crate) enum Request {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunRequest {
-    /// Only compile.
-    pub check: bool,
+    /// What is to be done (`launcher/order.rs`).
+    pub mode: u64,
     /// Resource number, soft and hard limit.
     pub limits: Vec<(u32, u64, u64)>,
     /// Size of the private /tmp, in bytes.

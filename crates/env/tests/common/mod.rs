@@ -142,6 +142,7 @@ pub fn squares(id: &str, public: &[i64], private: &[i64], wrong: &[&str]) -> Arc
         time_limit_s: 1.0,
         memory_limit_mb: 64,
         checker: Checker::Lines,
+        function: None,
         public_tests: public.iter().map(test).collect(),
         private_tests: private.iter().map(test).collect(),
         solutions: Vec::new(),

@@ -31,7 +31,7 @@ pub(super) struct Starter<'a> {
 pub(super) fn main(
     starter: &Starter,
     request: &RunRequest,
-    descriptors: [OwnedFd; 4],
+    descriptors: Vec<OwnedFd>,
     report: OwnedFd,
 ) -> ! {
     let end = match start(starter, request, &descriptors) {
@@ -53,11 +53,7 @@ pub(super) fn main(
     unsafe { libc::_exit(i32::from(told.is_err())) }
 }
 
-fn start(
-    starter: &Starter,
-    request: &RunRequest,
-    descriptors: &[OwnedFd; 4],
-) -> Result<Pid, Trouble> {
+fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Result<Pid, Trouble> {
     // The launcher's death is ours.
     step(
         "be tied to the launcher",
@@ -65,7 +61,9 @@ fn start(
     )?;
     tree::refresh(starter.late, request.tmp_bytes)?;
     step("go to /tmp", std::env::set_current_dir("/tmp"))?;
-    let [source, stdio @ ..] = descriptors;
+    let [source, inside @ ..] = descriptors else {
+        return Err(Trouble::new("take the descriptors", nix::Error::EBADF));
+    };
     let copy = || -> io::Result<()> {
         io::copy(
             &mut File::from(source.try_clone()?),
@@ -75,8 +73,8 @@ fn start(
     };
     step("write the program", copy())?;
     match starter.warm {
-        Some(warm) => warm.spawn(request, stdio),
-        None => starter.prepared.spawn(request, stdio),
+        Some(warm) => warm.spawn(request, inside),
+        None => starter.prepared.spawn(request, inside),
     }
 }
 

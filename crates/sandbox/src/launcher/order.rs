@@ -1,8 +1,28 @@
 //! What the first process of a run and the warm interpreter say to each other, as plain memory: one packet each
 //! way. Compiled twice, into the launcher and into the warm interpreter's helper, which has no library to parse with.
 
-/// Descriptors beside an order: stdin, stdout, stderr, and the run's mount and pid namespaces.
+/// Descriptors beside every order: stdin, stdout, stderr, and the run's mount and pid namespaces.
 pub const DESCRIPTORS: usize = 5;
+/// Further descriptors that an order may have: the result pipe, and the file for compiled code.
+pub const EXTRAS: usize = 2;
+/// Number of the result pipe in a program's process, and of the file for compiled code.
+pub const EXTRA_NUMBERS: [i32; EXTRAS] = [3, 4];
+
+/// Run the program.
+pub const RUN: u64 = 0;
+/// Only compile it.
+pub const CHECK: u64 = 1;
+/// Call one of its functions; there is a result pipe.
+pub const CALL: u64 = 2;
+/// Beside one of the above: write the compiled code to the file for it.
+pub const SAVE_CODE: u64 = 4;
+/// Beside one of the above: read the compiled code from the file for it instead of compiling.
+pub const LOAD_CODE: u64 = 8;
+
+/// Which of the extra descriptors, in the order of [`EXTRA_NUMBERS`], a run in this mode has.
+pub const fn extras(mode: u64) -> [bool; EXTRAS] {
+    [mode & CALL != 0, mode & (SAVE_CODE | LOAD_CODE) != 0]
+}
 /// Most limits that an order can hold.
 pub const LIMITS: usize = 16;
 /// Number of the answer that says that the interpreter is ready for its first order.
@@ -26,8 +46,8 @@ pub struct Limit {
 pub struct Order {
     /// Repeated in the answer, so that a late answer to an order that nobody waits for any more is known as such.
     pub number: u64,
-    /// 1: only compile.
-    pub check: u64,
+    /// What is to be done: the numbers above.
+    pub mode: u64,
     /// How many of the limits count.
     pub count: u64,
     /// The program's limits.

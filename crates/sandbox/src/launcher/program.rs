@@ -5,15 +5,20 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::unistd::Pid;
 
+use super::order::{self, EXTRA_NUMBERS};
 use crate::wire::{RunRequest, SlotPlan, Trouble};
 
 /// Stack of the child; it calls a dozen thin wrappers.
 const STACK_BYTES: usize = 64 << 10;
+
+/// Above every number that a program has open.
+const ABOVE: RawFd = 20;
 
 /// Everything about starting a program that is the same in every run.
 pub(super) struct Prepared {
@@ -26,7 +31,10 @@ pub(super) struct Prepared {
 
 /// What the child works from.
 struct Orders {
-    stdio: [RawFd; 3],
+    /// What the program is to have open, and under which number.
+    open: Vec<(RawFd, RawFd)>,
+    /// The lowest number that is to be closed.
+    close_from: RawFd,
     limits: Vec<(u32, libc::rlimit)>,
     filter: libc::sock_fprog,
     executable: *const c_char,
@@ -70,17 +78,31 @@ impl Prepared {
     }
 
     /// Starts the program; returns when it has become the interpreter, or has failed to.
-    pub(super) fn spawn(&self, request: &RunRequest, stdio: &[OwnedFd]) -> Result<Pid, Trouble> {
-        let [stdin, stdout, stderr] = stdio else {
+    /// `inside` is what it is to have: stdin, stdout, stderr, and what its mode needs.
+    pub(super) fn spawn(&self, request: &RunRequest, inside: &[OwnedFd]) -> Result<Pid, Trouble> {
+        let extras = EXTRA_NUMBERS.iter().zip(order::extras(request.mode));
+        let numbers: Vec<RawFd> = (0..3)
+            .chain(extras.filter_map(|(n, has)| has.then_some(*n)))
+            .collect();
+        if numbers.len() != inside.len() {
             return Err(Trouble::new(STEPS[1], nix::Error::EBADF));
+        }
+        // Copies above every number that is to be taken, so that none is overwritten before its turn.
+        let above = |fd: &OwnedFd| fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(ABOVE));
+        let copies = inside.iter().map(above).collect::<Result<Vec<_>, _>>();
+        // SAFETY: the copies are new and nobody else's.
+        let own = |n: RawFd| unsafe { OwnedFd::from_raw_fd(n) };
+        let copies: Vec<OwnedFd> = match copies {
+            Ok(numbers) => numbers.into_iter().map(own).collect(),
+            Err(error) => return Err(Trouble::new(STEPS[1], error)),
         };
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|t| t.as_ptr()).collect()
         };
         let mut arguments = pointers(&self.arguments);
-        if request.check {
-            arguments.push(c"check".as_ptr());
-        }
+        let mode = CString::new(request.mode.to_string()).unwrap_or_default();
+        arguments.push(c"mode".as_ptr());
+        arguments.push(mode.as_ptr());
         arguments.push(std::ptr::null());
         let mut environment = pointers(&self.environment);
         environment.push(std::ptr::null());
@@ -99,7 +121,12 @@ impl Prepared {
             filter: self.filter.as_ptr().cast_mut(),
         };
         let mut orders = Orders {
-            stdio: [stdin.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()],
+            open: copies
+                .iter()
+                .map(AsRawFd::as_raw_fd)
+                .zip(numbers.iter().copied())
+                .collect(),
+            close_from: numbers.iter().max().map_or(3, |n| n + 1),
             limits: request.limits.iter().map(limit).collect(),
             filter,
             executable: self.executable.as_ptr(),
@@ -155,15 +182,31 @@ extern "C" fn become_program(orders: *mut c_void) -> i32 {
 /// # Safety
 /// Must run in a child that shares memory with a waiting parent. Makes system calls only: no allocation, no locks.
 unsafe fn follow(orders: &Orders) -> usize {
-    for (wanted, &from) in (0..).zip(&orders.stdio) {
-        // SAFETY: plain numbers. No source is below 3 (0 is the launcher's socket, 1 and 2 were open before), so
-        // none is overwritten before its turn; the copies stay open across exec.
-        if unsafe { libc::dup2(from, wanted) } == -1 {
-            return 1;
+    let mut next = 0;
+    for &(from, wanted) in &orders.open {
+        // SAFETY: plain numbers. No source is among the numbers that are taken; the copies stay open across exec.
+        // Numbers in between are closed, in this child only (the table is not shared).
+        unsafe {
+            if libc::dup2(from, wanted) == -1 {
+                return 1;
+            }
+            while next < wanted {
+                libc::close(next);
+                next += 1;
+            }
         }
+        next = wanted + 1;
     }
-    // SAFETY: closes descriptors of this child only (the table is not shared).
-    if unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } == -1 {
+    // SAFETY: closes descriptors of this child only.
+    if unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            orders.close_from,
+            libc::c_uint::MAX,
+            0,
+        )
+    } == -1
+    {
         return 1;
     }
     for (what, limit) in &orders.limits {

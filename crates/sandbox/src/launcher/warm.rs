@@ -121,10 +121,11 @@ impl Warm {
     }
 
     /// Has the program of a run forked. To be called by the run's first process, whose child the program becomes.
-    pub(super) fn spawn(&self, request: &RunRequest, stdio: &[OwnedFd]) -> Result<Pid, Trouble> {
+    /// `inside` is what it is to have: stdin, stdout, stderr, and what its mode needs.
+    pub(super) fn spawn(&self, request: &RunRequest, inside: &[OwnedFd]) -> Result<Pid, Trouble> {
         let mut order = Order {
             number: self.number.get(),
-            check: u64::from(request.check),
+            mode: request.mode,
             count: request.limits.len().min(LIMITS) as u64,
             ..Order::default()
         };
@@ -139,11 +140,15 @@ impl Warm {
                 .map_err(|error| Trouble::new(format!("open its {kind} namespace"), error))
         };
         let (mount, pid) = (space("mnt")?, space("pid")?);
-        let [stdin, stdout, stderr] = stdio else {
+        let Some((stdio, extras)) = inside.split_at_checked(DESCRIPTORS - 2) else {
             return Err(Trouble::new(STEPS[5], nix::Error::EBADF));
         };
-        let beside: [&OwnedFd; DESCRIPTORS] = [stdin, stdout, stderr, &mount, &pid];
-        let beside = beside.map(AsRawFd::as_raw_fd);
+        let beside: Vec<RawFd> = stdio
+            .iter()
+            .chain([&mount, &pid])
+            .chain(extras)
+            .map(AsRawFd::as_raw_fd)
+            .collect();
         let name = |error| Trouble::new("ask the warm interpreter", error);
         self.tell(bytes(&order), &beside).map_err(name)?;
         let answer = self.answer(order.number, FORK_PATIENCE).map_err(name)?;

@@ -1,5 +1,6 @@
 //! Real programs in real sandboxes. One binary, so that it can be run again as another user (`users.rs`).
 
+mod calls;
 mod escape;
 mod interference;
 mod interpreters;
