@@ -32,6 +32,8 @@ pub enum Command {
     Debug(Debug),
     /// List, show and generate problems.
     Problems(Problems),
+    /// What protects this machine from the programs that run on it, and what that costs.
+    Sandbox(Sandbox),
 }
 
 /// Where settings come from.
@@ -288,6 +290,54 @@ pub struct Show {
     /// Also the private tests.
     #[arg(long)]
     pub private: bool,
+}
+
+/// `rlef sandbox`
+#[derive(Debug, clap::Args)]
+pub struct Sandbox {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SandboxCommand,
+}
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxCommand {
+    /// Each protection: whether it is in force, why not, and what to do. Exit code 1 if one that is required is
+    /// missing.
+    Doctor(Doctor),
+    /// A program in the sandbox against the bare interpreter, on this machine.
+    Bench(Bench),
+}
+
+/// `rlef sandbox doctor`
+#[derive(Debug, clap::Args)]
+pub struct Doctor {
+    /// The Python interpreter; default: python3 on the PATH.
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `rlef sandbox bench`
+#[derive(Debug, clap::Args)]
+pub struct Bench {
+    /// The program; default: a small one that reads 200 numbers.
+    pub file: Option<PathBuf>,
+    /// What it reads.
+    #[arg(long, value_name = "FILE", requires = "file")]
+    pub input: Option<PathBuf>,
+    /// The Python interpreter; default: python3 on the PATH.
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// How long it takes, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub seconds: Duration,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Seconds on the command line: above 0, at most a day.

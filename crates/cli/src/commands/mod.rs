@@ -5,6 +5,7 @@ mod eval;
 mod judge;
 mod problems;
 mod run;
+mod sandbox;
 mod sft;
 mod train;
 
@@ -24,6 +25,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Run(a) => run::run(&a),
         Command::Debug(a) => debug::run(&a),
         Command::Problems(a) => problems::run(a),
+        Command::Sandbox(a) => sandbox::run(&a),
     }
 }
 

@@ -148,6 +148,18 @@ fn checker(checker: &Checker) -> String {
             "numbers within {abs} absolute or {rel} relative{}",
             letters(*case_sensitive)
         ),
+        Checker::Value {
+            abs,
+            rel,
+            numbers_by_value,
+        } => {
+            let kind = if *numbers_by_value {
+                ""
+            } else {
+                ", 2 is not 2.0"
+            };
+            format!("the returned value (numbers within {abs} or {rel} × the expected one{kind})")
+        }
         Checker::Custom(_) => "a program of its own (cannot be judged)".into(),
     }
 }
