@@ -15,8 +15,7 @@ for seed in seeds:
     for i, condition in enumerate(results["conditions"]):
         cells = []
         for score in condition["scores"]:
-            e = score["estimate"]
-            cells.append(f"{e['value']:.3f} [{e['low']:.3f}, {e['high']:.3f}]")
+            cells.append(f"{score['value']:.3f} [{score['low']:.3f}, {score['high']:.3f}]")
         time = f"{seconds / 60:.1f} min" if i == 0 else ""
         print(f"| {seed} | {condition['name']} | " + " | ".join(cells) + f" | {time} |")
 print()
@@ -26,9 +25,8 @@ for seed in seeds:
     with open(f"{folder}/seed-{seed}/results.json") as f:
         results = json.load(f)
     for d in results["differences"]:
-        e = d["estimate"]
-        sure = "yes" if e["low"] > 0 or e["high"] < 0 else "no"
-        print(f"| {seed} | {d['name']} | {e['value']:+.3f} [{e['low']:+.3f}, {e['high']:+.3f}] | {sure} |")
+        sure = "yes" if d["low"] > 0 or d["high"] < 0 else "no"
+        print(f"| {seed} | {d['name']} | {d['value']:+.3f} [{d['low']:+.3f}, {d['high']:+.3f}] | {sure} |")
 print()
 print("| seed | generation | programs | reference and values | update | whole iteration |")
 print("|---|---|---|---|---|---|")

@@ -180,19 +180,14 @@ struct Tests<'a> {
 
 impl Tests<'_> {
     /// Public and private tests, each list enough to tell the right combination from all others. No private input is
-    /// public, and no private output either, except the word for nothing.
+    /// public, and no private output either.
     fn find(
         &self,
         config: &MicroConfig,
         draw: &mut Draw,
     ) -> Option<(Vec<TestCase>, Vec<TestCase>)> {
         let (shown, public) = (0..TRIES).find_map(|_| {
-            let inputs = self.inputs(
-                true,
-                1 + usize::from(self.task.may_be_empty),
-                config.public_items,
-                draw,
-            );
+            let inputs = self.inputs(true, 1, config.public_items, draw);
             Some((self.cases("public", &inputs)?, inputs))
         })?;
         let seen: BTreeSet<&str> = shown.iter().map(|test| test.output.as_str()).collect();
@@ -202,16 +197,12 @@ impl Tests<'_> {
                 return None;
             }
             let cases = self.cases("private", &inputs)?;
-            let copied = cases
-                .iter()
-                .filter(|test| seen.contains(test.output.as_str()))
-                .count();
-            (copied == usize::from(self.task.may_be_empty)).then_some(cases)
+            let copied = cases.iter().any(|test| seen.contains(test.output.as_str()));
+            (!copied).then_some(cases)
         })?;
         Some((shown, hidden))
     }
 
-    /// The last input of a task whose answer may be empty is one with an empty answer.
     fn inputs(
         &self,
         public: bool,
@@ -219,11 +210,9 @@ impl Tests<'_> {
         items: (u32, u32),
         draw: &mut Draw,
     ) -> Vec<Vec<u32>> {
-        let nothing = |index: usize| self.task.may_be_empty && index + 1 == count;
         let ask = |index| Ask {
             variant: self.variant,
             public,
-            nothing: nothing(index),
             index,
             count: items,
         };

@@ -14,8 +14,6 @@ pub struct MicroConfig {
     pub separators: Vec<String>,
     /// Hidden choice: an opening and a closing character, or nothing.
     pub brackets: Vec<String>,
-    /// Hidden choice of the filter: what is printed when no number is left.
-    pub nothing: Vec<String>,
     /// First sentences; `{noun}` stands for what the task reads.
     pub openings: Vec<String>,
     /// First words of the second sentence.
@@ -41,7 +39,6 @@ impl Default for MicroConfig {
             tasks: TaskName::ALL.to_vec(),
             separators: owned(&[",", "-"]),
             brackets: owned(&["", "[]"]),
-            nothing: owned(&["none", "empty"]),
             openings: owned(&[
                 "Read {noun}.",
                 "You get {noun}.",
@@ -115,10 +112,9 @@ impl MicroConfig {
                 problem: problem.to_owned(),
             })
         };
-        let texts: [(&'static str, &[String]); 5] = [
+        let texts: [(&'static str, &[String]); 4] = [
             ("separators", &self.separators),
             ("brackets", &self.brackets),
-            ("nothing", &self.nothing),
             ("openings", &self.openings),
             ("verbs", &self.verbs),
         ];
@@ -155,16 +151,6 @@ impl MicroConfig {
             return fail(
                 "brackets",
                 "needs two visible characters, or none, for each value",
-            );
-        }
-        if !self
-            .nothing
-            .iter()
-            .all(|text| plain(text) && !text.is_empty())
-        {
-            return fail(
-                "nothing",
-                "needs words without blanks, quotes and backslashes",
             );
         }
         if !self.openings.iter().all(|text| text.contains("{noun}")) {

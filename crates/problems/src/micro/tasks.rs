@@ -23,7 +23,7 @@ pub enum TaskName {
     Letters,
     /// The integers from one to another. Hidden: whether the end belongs, direction, separator.
     Range,
-    /// The integers that fulfil a condition. Hidden: the word when there are none, separator, brackets.
+    /// The integers that fulfil a condition. Hidden: order, separator, brackets.
     Filter,
 }
 
@@ -93,8 +93,6 @@ pub(super) struct Ask<'a> {
     pub(super) variant: &'a Variant,
     /// Public inputs are shorter and have single digits only.
     pub(super) public: bool,
-    /// The answer must be empty (only asked of tasks with `may_be_empty`).
-    pub(super) nothing: bool,
     /// Which test of its list this is, from 0.
     pub(super) index: usize,
     /// Least and greatest number of items.
@@ -108,8 +106,6 @@ pub(super) struct Task {
     pub(super) noun: &'static str,
     pub(super) dims: [Dim; 3],
     pub(super) variants: Vec<Variant>,
-    /// Whether one more public test and one of the private tests have an empty answer.
-    pub(super) may_be_empty: bool,
     /// Draws an input. It may be unfit; the generator checks and draws again.
     pub(super) draw: fn(&Ask, &mut Draw) -> Vec<u32>,
     /// How an input is written.

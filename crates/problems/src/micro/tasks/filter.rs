@@ -1,8 +1,8 @@
-//! "Read integers. Print the even ones." What to print when there are none is left open, so one more public test shows
-//! it.
+//! "Read integers. Print the even ones."
 
 use super::{
-    Ask, Dim, Draw, MicroConfig, Task, TaskName, Variant, join, show_numbers, wrap, wrap_code,
+    Ask, Dim, Draw, GIVEN, MicroConfig, REVERSED, Task, TaskName, Variant, join, show_numbers,
+    turn, turn_code, wrap, wrap_code,
 };
 
 pub(super) fn table(config: &MicroConfig) -> Task {
@@ -10,7 +10,7 @@ pub(super) fn table(config: &MicroConfig) -> Task {
         name: TaskName::Filter,
         noun: "integers",
         dims: [
-            Dim::new("nothing", &config.nothing),
+            Dim::new("order", &[GIVEN, REVERSED]),
             Dim::new("separator", &config.separators),
             Dim::new("brackets", &config.brackets),
         ],
@@ -38,59 +38,54 @@ pub(super) fn table(config: &MicroConfig) -> Task {
                 rule: |x| (x > 5).then_some(x),
             },
         ],
-        may_be_empty: true,
         draw,
         show: show_numbers,
-        solve: |variant, input, [nothing, separator, brackets]| {
-            let kept: Vec<u32> = input.iter().filter_map(|&x| (variant.rule)(x)).collect();
-            if kept.is_empty() {
-                nothing.to_owned()
-            } else {
-                wrap(&join(&kept, separator), brackets)
-            }
+        solve: |variant, input, [order, separator, brackets]| {
+            let mut kept: Vec<u32> = input.iter().filter_map(|&x| (variant.rule)(x)).collect();
+            turn(&mut kept, order);
+            wrap(&join(&kept, separator), brackets)
         },
-        // The word first: what a model writes next does not change the place where it has to choose it.
-        program: |variant, [nothing, separator, brackets]| {
+        program: |variant, [order, separator, brackets]| {
             format!(
-                "a=[x for x in input().split() if int(x){}]\nprint('{nothing}' if not a else {})\n",
+                "a=[x for x in input().split() if int(x){}]{}\nprint({})\n",
                 variant.code,
+                turn_code(order),
                 wrap_code(&format!("'{separator}'.join(a)"), brackets)
             )
         },
     }
 }
 
-/// Between two numbers that stay (two show the separator) and one that goes, the rest by chance. The first hidden input
-/// also holds the border 5, so that `>=` in place of `>` fails.
+/// At least two numbers that stay, which show order and separator, and one that goes. In a public input the first that
+/// stays is the least there is, so that the first or last item of the output tells the order at a glance. The first
+/// hidden input also holds the border 5, so that `>=` in place of `>` fails.
 fn draw(ask: &Ask, draw: &mut Draw) -> Vec<u32> {
     let keeps = |&x: &u32| (ask.variant.rule)(x).is_some();
     let highest = if ask.public { 9 } else { 99 };
     let (mut stay, mut go): (Vec<u32>, Vec<u32>) = (0..=highest).partition(keeps);
+    let least = stay.first().copied();
     draw.shuffle(&mut stay);
     draw.shuffle(&mut go);
-    let count = draw.between(ask.count.0, ask.count.1) as usize;
-    let mut input = Vec::new();
-    if ask.nothing {
-        input.extend(go.iter().take(count));
-    } else {
-        let most = stay.len().min(count.saturating_sub(1));
-        let least = 2.min(most);
-        let kept = draw.between(
-            u32::try_from(least).unwrap_or(0),
-            u32::try_from(most).unwrap_or(0),
-        ) as usize;
-        input.extend(stay.iter().take(kept));
-        input.extend(go.iter().take(count - kept));
-        // The last item is one that goes, like 5.
-        if ask.index == 0
-            && !ask.public
-            && !keeps(&5)
-            && !input.contains(&5)
-            && let Some(last) = input.last_mut()
-        {
-            *last = 5;
-        }
+    let count = draw.between(ask.count.0, ask.count.1).max(3);
+    let kept = draw.between(2, count - 1) as usize;
+    let mut input = stay;
+    if ask.public {
+        input.sort_by_key(|&x| Some(x) != least);
     }
-    draw.shuffle(&mut input);
+    input.truncate(kept);
+    go.truncate(count as usize - kept);
+    // The border goes, too.
+    if ask.index == 0
+        && !ask.public
+        && !keeps(&5)
+        && !go.contains(&5)
+        && let Some(last) = go.last_mut()
+    {
+        *last = 5;
+    }
+    for number in go {
+        let places = u32::try_from(input.len()).unwrap_or(0);
+        input.insert(draw.between(0, places) as usize, number);
+    }
     input
 }

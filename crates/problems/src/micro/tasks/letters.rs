@@ -26,7 +26,6 @@ pub(super) fn table(config: &MicroConfig) -> Task {
             code: "",
             rule: Some,
         }],
-        may_be_empty: false,
         draw,
         show: |input| text(input).join(" "),
         solve: |_, input, [case, order, separator]| {

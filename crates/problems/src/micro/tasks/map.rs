@@ -42,7 +42,6 @@ pub(super) fn table(config: &MicroConfig) -> Task {
                 rule: |x| x.checked_mul(x),
             },
         ],
-        may_be_empty: false,
         draw,
         show: show_numbers,
         solve: |variant, input, [order, separator, brackets]| {

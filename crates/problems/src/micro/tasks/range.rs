@@ -27,7 +27,6 @@ pub(super) fn table(config: &MicroConfig) -> Task {
             code: "",
             rule: Some,
         }],
-        may_be_empty: false,
         draw,
         show: show_numbers,
         solve: |_, input, [end, order, separator]| {
