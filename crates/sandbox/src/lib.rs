@@ -18,6 +18,7 @@
 //! the header of `launcher.rs`. Linux only.
 
 mod ask;
+mod cgroup;
 mod fault;
 mod filter;
 mod identity;
@@ -26,6 +27,7 @@ mod launcher;
 mod outcome;
 mod policy;
 mod protection;
+mod rehearsal;
 mod root;
 mod sandbox;
 mod slot;

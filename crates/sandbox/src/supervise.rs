@@ -10,6 +10,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
+use crate::cgroup::{Bounds, Group, Killed, Used};
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
@@ -27,6 +28,11 @@ const OPEN_FILES: u64 = 256;
 const STACK_BYTES: (u64, u64) = (8 << 20, 64 << 20);
 /// The launcher and the run's first process count as processes of the same user, and so does a warm interpreter.
 const OWN_PROCESSES: u64 = 2;
+/// The control group counts the warm interpreter and its go-between as well, and is not to be what decides.
+const SPARE_TASKS: u64 = 8;
+/// Address space where memory itself is bounded: programs map more than they touch, but what asks for much more than
+/// there is is better told at once.
+const GENEROUS: (u64, u64) = (4, 4 << 30);
 /// Room in the private /tmp for the program's own file and the file system's bookkeeping.
 const TMP_EXTRA: u64 = 64 << 10;
 
@@ -46,6 +52,66 @@ pub(crate) struct Job<'a> {
 }
 
 pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Outcome, Fault> {
+    let done = carry_out(slot, job)?;
+    let mut stop = done.stop;
+    let (mut cpu, mut peak) = (
+        Duration::from_micros(done.report.cpu_us),
+        done.report.peak_bytes,
+    );
+    if let (Some(group), Some(used)) = (&slot.group, &done.used) {
+        let lost = |reason| Err(broken("running a program", reason));
+        match used.killed {
+            Killed::Nobody => {}
+            Killed::Elsewhere => {
+                return lost(
+                    "the machine ran out of memory, and the kernel ended one of its processes",
+                );
+            }
+            // The launcher and the warm interpreter; nothing else is alive between runs.
+            Killed::OverBound if group.processes() < 1 + usize::from(slot.cold.is_none()) => {
+                return lost("for want of memory the kernel ended a process of the sandbox itself");
+            }
+            Killed::OverBound if stop == Some(Stop::Cpu) => {}
+            Killed::OverBound => stop = Some(Stop::Memory),
+        }
+        cpu = cpu.max(
+            used.cpu
+                .map_or(Duration::ZERO, |all| group.without_own(all)),
+        );
+        peak = group.peak_of_program(used).unwrap_or(peak);
+    }
+    let [stdout, stderr] = done.output;
+    let ending = if stdout.over || stderr.over {
+        Ending::OutputLimit
+    } else {
+        let (status, wall) = (done.report.status, done.wall);
+        judge(stop, status, cpu, wall, &stderr.bytes, job.limits)?
+    };
+    Ok(Outcome {
+        ending,
+        stdout: stdout.bytes,
+        stderr: stderr.bytes,
+        cpu,
+        wall: done.wall,
+        peak_memory_bytes: Some(peak).filter(|b| *b > 0),
+    })
+}
+
+/// A run that is over, before anything is made of it.
+pub(crate) struct Done {
+    pub report: Report,
+    /// What its control group says, where there is one.
+    pub used: Option<Used>,
+    stop: Option<Stop>,
+    wall: Duration,
+    output: [Capture; 2],
+}
+
+pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
+    let counting = |e: io::Error| broken("using a control group", &e.to_string());
+    if let Some(group) = &slot.group {
+        group.begin(bounds(job, group)).map_err(counting)?;
+    }
     let source =
         sealed("source", job.source.as_bytes()).map_err(Fault::system("making a memory file"))?;
     let stdin = sealed("stdin", job.stdin).map_err(Fault::system("making a memory file"))?;
@@ -58,7 +124,7 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Outcome, Fault> {
         stderr_end.as_raw_fd(),
     ];
     let start = Instant::now();
-    slot.run(request(job, slot.cold.is_none()), &descriptors)
+    slot.run(request(job, slot), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
     drop((source, stdin, stdout_end, stderr_end));
     let mut run = Run {
@@ -74,25 +140,23 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Outcome, Fault> {
     };
     let report = run.attend(start, job.baseline)?;
     let wall = start.elapsed();
-    let Run {
-        stop,
-        output: [stdout, stderr],
-        ..
-    } = run;
-    let cpu = Duration::from_micros(report.cpu_us);
-    let ending = if stdout.over || stderr.over {
-        Ending::OutputLimit
-    } else {
-        judge(stop, report.status, cpu, wall, &stderr.bytes, job.limits)?
-    };
-    Ok(Outcome {
-        ending,
-        stdout: stdout.bytes,
-        stderr: stderr.bytes,
-        cpu,
+    let used = slot.group.as_ref().map(Group::used);
+    Ok(Done {
+        report,
+        used: used.transpose().map_err(counting)?,
+        stop: run.stop,
         wall,
-        peak_memory_bytes: Some(report.peak_bytes).filter(|b| *b > 0),
+        output: run.output,
     })
+}
+
+/// What a slot's group may hold during a run.
+fn bounds(job: &Job, group: &Group) -> Bounds {
+    let limits = job.limits;
+    Bounds {
+        memory: group.own.get().memory.saturating_add(limits.memory_bytes),
+        tasks: u64::from(limits.processes) + OWN_PROCESSES + SPARE_TASKS,
+    }
 }
 
 /// A pipe whose ends the sandbox's user owns: only then can the program open /dev/stdout by name.
@@ -116,8 +180,19 @@ pub(crate) fn stack() -> (u64, u64) {
     (soft, hard)
 }
 
-fn request(job: &Job, warm: bool) -> RunRequest {
+fn request(job: &Job, slot: &Slot) -> RunRequest {
     let limits = job.limits;
+    let warm = slot.cold.is_none();
+    let space = match &slot.group {
+        Some(group) if group.bounds_memory() => {
+            let (times, more) = GENEROUS;
+            limits
+                .memory_bytes
+                .saturating_mul(times)
+                .saturating_add(more)
+        }
+        _ => limits.memory_bytes,
+    };
     let cpu = limits.cpu.min(FOREVER);
     // A backstop should this process die or stall. The kernel counts timer ticks for it, which on a busy or virtual
     // machine run ahead of the exact account by a fifth and more; it must not be what decides.
@@ -125,10 +200,7 @@ fn request(job: &Job, warm: bool) -> RunRequest {
     let same = |what: u32, value: u64| (what, value, value);
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        same(
-            libc::RLIMIT_AS,
-            job.baseline.saturating_add(limits.memory_bytes),
-        ),
+        same(libc::RLIMIT_AS, job.baseline.saturating_add(space)),
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
@@ -214,9 +286,20 @@ impl Run<'_> {
         let Some(first) = self.first else {
             return Ok(LOOKS.0);
         };
-        let used = usage::look(first);
+        let group = self.slot.group.as_ref();
+        let grouped = group.is_some_and(Group::bounds_memory);
+        let mut used = usage::Usage::default();
+        let counted = group.and_then(Group::program_cpu);
+        if counted.is_none() || !grouped {
+            used = usage::look(first);
+        }
+        used.cpu = counted.unwrap_or(used.cpu);
         if used.cpu >= self.limits.cpu {
             self.end(Stop::Cpu)?;
+        } else if grouped {
+            if group.is_some_and(Group::over_bound) {
+                self.end(Stop::Memory)?;
+            }
         } else if used.processes > 1
             && used.resident > self.limits.memory_bytes.saturating_add(baseline)
         {

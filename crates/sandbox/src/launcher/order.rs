@@ -28,6 +28,8 @@ pub struct Order {
     pub number: u64,
     /// 1: only compile.
     pub check: u64,
+    /// 1: offer it to the out-of-memory killer before the interpreter that it is forked from.
+    pub goes_first: u64,
     /// How many of the limits count.
     pub count: u64,
     /// The program's limits.
