@@ -8,8 +8,8 @@ use crate::slot::Slot;
 use crate::supervise::{self, Done, Job};
 use crate::{Fault, Limits};
 
-/// The first run touches memory that stays touched, and may read files; the last one is like those to come.
-const RUNS: u32 = 3;
+/// The first run touches memory that stays touched, and may read files; the second is like those to come.
+const RUNS: u32 = 2;
 /// What the slot and an empty program take on top of the idle slot where the kernel keeps no account of the most.
 const WITHOUT_PEAK: u64 = 4 << 20;
 

@@ -1,6 +1,7 @@
 //! Real programs in real sandboxes. One binary, so that it can be run again as another user (`users.rs`).
 
 mod escape;
+mod groups;
 mod interference;
 mod interpreters;
 mod language;
