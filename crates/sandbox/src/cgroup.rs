@@ -11,12 +11,14 @@ mod delegate;
 mod file;
 mod find;
 mod leftovers;
+mod memory;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) use account::{Bounds, Group, Killed, Own, Used};
+pub(crate) use account::{Bounds, Group, Own, Used};
 use find::{Hierarchy, Version};
+pub(crate) use memory::Killed;
 
 use crate::{Fault, Protection};
 

@@ -18,6 +18,7 @@
 //! the header of `launcher.rs`. Linux only.
 
 mod ask;
+mod capture;
 mod cgroup;
 mod fault;
 mod filter;

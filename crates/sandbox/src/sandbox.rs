@@ -27,7 +27,8 @@ pub struct Config {
     /// [`Sandbox::protections`] says why. Default: true.
     pub warm: bool,
     /// Use control groups for what the system lends of them: they bound the memory of all processes of a run together
-    /// and count their CPU time. Without them both are sampled. Default: true.
+    /// and count their CPU time. Without them both are sampled. In version 2, a process that is alone in a group that
+    /// was lent to it moves into one below it, because only then can there be others. Default: true.
     pub groups: bool,
 }
 
@@ -188,7 +189,11 @@ impl Sandbox {
             let slot = match self.lock().pop() {
                 Some(slot) if slot.alive() => slot,
                 // Somebody killed an idle launcher; its successor is as good.
-                _ => self.make_slot()?,
+                _ => {
+                    let slot = self.make_slot()?;
+                    rehearse(&slot, self.baseline)?;
+                    slot
+                }
             };
             // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
             match supervise::run(&slot, job) {
@@ -213,11 +218,7 @@ impl Sandbox {
             identity: identity::identity(number)?,
             ..self.plan.clone()
         };
-        let slot = Slot::start(&plan, self.groups.make()?)?;
-        if self.baseline > 0 {
-            rehearse(&slot, self.baseline)?;
-        }
-        Ok(slot)
+        Slot::start(&plan, self.groups.make()?)
     }
 
     fn keep(&self, slot: Slot) {

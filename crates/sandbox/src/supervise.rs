@@ -2,7 +2,7 @@
 //! run when a limit is passed, and says how it ended. Takes nothing on the program's word.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
+use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
 use crate::slot::{Slot, sealed};
 use crate::usage;
@@ -387,46 +388,5 @@ fn broken(doing: &'static str, reason: &str) -> Fault {
     Fault::Broken {
         doing,
         reason: reason.into(),
-    }
-}
-
-/// One of the program's outputs, kept up to the cap.
-struct Capture {
-    pipe: File,
-    bytes: Vec<u8>,
-    cap: usize,
-    /// More came than may.
-    over: bool,
-    open: bool,
-}
-
-impl Capture {
-    fn new(pipe: File, cap: u64) -> Self {
-        Self {
-            pipe,
-            bytes: Vec::new(),
-            cap: usize::try_from(cap).unwrap_or(usize::MAX),
-            over: false,
-            open: true,
-        }
-    }
-
-    /// Reads once; whether there may be more.
-    fn read_some(&mut self) -> io::Result<bool> {
-        let mut chunk = [0; 64 << 10];
-        match self.pipe.read(&mut chunk) {
-            Ok(0) => self.open = false,
-            Ok(length) => {
-                let room = self.cap - self.bytes.len();
-                self.bytes.extend_from_slice(&chunk[..length.min(room)]);
-                self.over |= length > room;
-                // Nothing beyond the cap is of use, and reading on would keep a flood going.
-                self.open = !self.over;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        Ok(self.open)
     }
 }

@@ -6,6 +6,7 @@ mod interference;
 mod interpreters;
 mod language;
 mod leftovers;
+mod lent;
 mod limits;
 mod modes;
 mod users;
