@@ -107,6 +107,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                         prepared: &prepared,
                         late: &late,
                         warm: warm.as_ref(),
+                        programs_go_first: plan.programs_go_first,
                     };
                     run(socket, &starter, &request, descriptors)?
                 }

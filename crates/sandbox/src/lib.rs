@@ -20,6 +20,8 @@
 mod ask;
 mod call;
 mod candidate;
+mod capture;
+mod cgroup;
 mod fault;
 mod filter;
 mod identity;
@@ -28,6 +30,7 @@ mod launcher;
 mod outcome;
 mod policy;
 mod protection;
+mod rehearsal;
 mod root;
 mod sandbox;
 mod slot;

@@ -21,8 +21,10 @@ pub enum Ending {
     /// It was still there when its wall-clock time was over.
     WallLimit,
     /// It asked for more memory than it was allowed: it failed with a `MemoryError` as the last line of its
-    /// traceback, or its processes together held too much. A program that catches the error, or whose libraries
-    /// crash for want of memory, ends as whatever it then does.
+    /// traceback, or its processes together held too much. With a control group (see
+    /// [`Sandbox::protections`](crate::Sandbox::protections)) nothing that passes the limit ends as anything else;
+    /// without, a program that catches the error, or whose libraries crash for want of memory, ends as whatever it
+    /// then does.
     MemoryLimit,
     /// It wrote more to stdout or stderr than it was allowed.
     OutputLimit,
@@ -54,12 +56,14 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// What it wrote to stderr, at most [`Limits::output_bytes`] bytes.
     pub stderr: Vec<u8>,
-    /// CPU time used, user and system, of all its processes (but for those whose parent chose not to be told of
-    /// their end).
+    /// CPU time used, user and system, of all its processes. Without a control group those are left out whose parent
+    /// chose not to be told of their end.
     pub cpu: Duration,
     /// Wall-clock time from start to end.
     pub wall: Duration,
-    /// Largest resident memory of any one of its processes, in bytes, where the system tells it.
+    /// Most memory that it held, in bytes, that of the interpreter included: all its processes and files together with
+    /// a control group that counts for each run, else the largest resident memory of any one process, where the
+    /// system tells it.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -71,7 +75,9 @@ pub struct Limits {
     pub cpu: Duration,
     /// Wall-clock time: a backstop for programs that sleep.
     pub wall: Duration,
-    /// Memory (address space on top of what the interpreter maps at start), in bytes.
+    /// Memory on top of what the interpreter needs by itself, in bytes: with a control group what all its processes,
+    /// its `/tmp` and the kernel on its behalf hold together, else address space of each process and resident memory
+    /// of all.
     pub memory_bytes: u64,
     /// Cap on stdout, and a separate one of the same size on stderr, in bytes.
     pub output_bytes: u64,

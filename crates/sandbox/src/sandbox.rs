@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use crate::call::{self, Called};
 use crate::candidate::{Candidate, CodeCache};
+use crate::cgroup::{Ability, Groups};
 use crate::interpreter::{HELPER, Interpreter};
 use crate::launcher::order;
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
-use crate::slot::Slot;
-use crate::supervise::{self, Done, Job};
+use crate::rehearsal::rehearse;
+use crate::slot::{self, Slot};
+use crate::supervise::{self, Finished, Job};
 use crate::wire::{SlotPlan, WarmPlan};
 use crate::{Ending, Fault, Limits, Outcome, identity, policy};
 
@@ -27,6 +29,10 @@ pub struct Config {
     /// starting one for each. The protections are the same. Where it cannot be had, programs are started afresh, and
     /// [`Sandbox::protections`] says why. Default: true.
     pub warm: bool,
+    /// Use control groups for what the system lends of them: they bound the memory of all processes of a run together
+    /// and count their CPU time. Without them both are sampled. In version 2, a process that is alone in a group that
+    /// was lent to it moves into one below it, because only then can there be others. Default: true.
+    pub groups: bool,
 }
 
 impl Default for Config {
@@ -35,6 +41,7 @@ impl Default for Config {
             interpreter: None,
             strict: true,
             warm: true,
+            groups: true,
         }
     }
 }
@@ -43,6 +50,7 @@ impl Default for Config {
 /// `&self`, and as many programs run at once as there are calls.
 pub struct Sandbox {
     plan: SlotPlan,
+    groups: Groups,
     version: String,
     /// What an idle interpreter maps, in bytes.
     baseline: u64,
@@ -68,7 +76,14 @@ impl Sandbox {
             modules: found.modules,
             stack: supervise::stack(),
         };
+        let mut groups = if config.groups {
+            Groups::find()
+        } else {
+            Groups::none("switched off")
+        };
+        slot::try_out(&mut groups)?;
         let plan = SlotPlan {
+            programs_go_first: groups.has(Ability::Memory),
             warm: Some(warm).filter(|_| config.warm && !HELPER.is_empty()),
             identity: identity::identity(0)?,
             root: found.root,
@@ -80,6 +95,7 @@ impl Sandbox {
         };
         let mut sandbox = Self {
             plan,
+            groups,
             version: found.version,
             baseline: 0,
             protections: Vec::new(),
@@ -102,7 +118,9 @@ impl Sandbox {
             other => other?,
         };
         sandbox.baseline = seen.mapped;
+        rehearse(&slot, sandbox.baseline)?;
         sandbox.protections = protection::judge(&seen, &slot);
+        sandbox.protections.extend(sandbox.groups.protections());
         sandbox.keep(slot);
         let absent = sandbox
             .protections
@@ -230,18 +248,26 @@ impl Sandbox {
         &self.version
     }
 
-    fn job(&self, job: &Job) -> Result<Done, Fault> {
+    fn job(&self, job: &Job) -> Result<Finished, Fault> {
         let mut repeated = false;
         loop {
             let slot = match self.lock().pop() {
                 Some(slot) if slot.alive() => slot,
                 // Somebody killed an idle launcher; its successor is as good.
-                _ => self.make_slot()?,
+                _ => {
+                    let slot = self.make_slot()?;
+                    rehearse(&slot, self.baseline)?;
+                    slot
+                }
             };
             // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
             match supervise::run(&slot, job) {
-                // Its warm interpreter may be to blame: once more with another.
-                Err(Fault::Broken { .. }) if slot.cold.is_none() && !repeated => repeated = true,
+                // Its warm interpreter may be to blame, or a lack of memory that has passed: once more with another.
+                Err(Fault::Broken { .. })
+                    if (slot.cold.is_none() || slot.group.is_some()) && !repeated =>
+                {
+                    repeated = true;
+                }
                 Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => return Err(fault),
                 other => {
                     self.keep(slot);
@@ -253,10 +279,11 @@ impl Sandbox {
 
     fn make_slot(&self) -> Result<Slot, Fault> {
         let number = self.slots_made.fetch_add(1, Ordering::Relaxed);
-        Slot::start(&SlotPlan {
+        let plan = SlotPlan {
             identity: identity::identity(number)?,
             ..self.plan.clone()
-        })
+        };
+        Slot::start(&plan, self.groups.make()?)
     }
 
     fn keep(&self, slot: Slot) {

@@ -14,6 +14,7 @@ use nix::sys::socket::{AddressFamily, Shutdown, SockFlag, SockType, shutdown, so
 use wait_timeout::ChildExt;
 
 use crate::Fault;
+use crate::cgroup::{Group, Groups};
 use crate::launcher;
 use crate::wire::{self, Identity, Reply, Request, RunRequest, SlotPlan, Trouble};
 
@@ -30,6 +31,9 @@ const ADVICE: &str = "the sandbox needs Linux 5.14 or later with unprivileged us
 pub(crate) struct Slot {
     control: OwnedFd,
     launcher: Child,
+    /// What holds it and everything that it forks, where the system lends control groups. Removed after the launcher
+    /// has ended: `drop` comes before the fields.
+    pub(crate) group: Option<Group>,
     pub(crate) identity: Identity,
     /// Optional layers that this system did not give.
     pub(crate) missing: Vec<Trouble>,
@@ -38,47 +42,26 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn start(plan: &SlotPlan) -> Result<Self, Fault> {
-        let socket = socketpair(
-            AddressFamily::Unix,
-            SockType::SeqPacket,
-            None,
-            SockFlag::SOCK_CLOEXEC,
-        );
-        let (control, theirs) = socket.map_err(Fault::errno("making a socket pair"))?;
+    pub(crate) fn start(plan: &SlotPlan, group: Option<Group>) -> Result<Self, Fault> {
         let broken = |reason: &str| Fault::Broken {
             doing: "starting a launcher",
             reason: reason.into(),
         };
-        if !launcher::present() {
-            return Err(broken("the launcher is not linked into this program"));
-        }
-        let mut command = Command::new("/proc/self/exe");
-        command
-            .arg0("rlef-sandbox")
-            .env_clear()
-            .env(launcher::MARK, "1")
-            .current_dir("/");
-        // This executable's own libraries may be found only with its help.
-        if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
-            command.env("LD_LIBRARY_PATH", path);
-        }
-        command
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let launcher = command.spawn().map_err(Fault::system(
-            "starting /proc/self/exe as the sandbox's launcher",
-        ))?;
-        // The command holds the other end of the socket open.
-        drop(command);
+        let (control, launcher) = launch()?;
         let mut slot = Self {
             control,
             launcher,
+            group,
             identity: plan.identity,
             missing: Vec::new(),
             cold: None,
         };
+        if let Some(group) = &slot.group {
+            // Before it forks anything.
+            let joined = group.join(slot.launcher.id());
+            joined
+                .map_err(|(_, reason)| broken(&format!("joining its control group: {reason}")))?;
+        }
         let text = serde_json::to_vec(plan).map_err(|e| broken(&e.to_string()))?;
         let plan = sealed("plan", &text).map_err(Fault::system("making a memory file"))?;
         wire::send(&slot.control, &Request::Setup, &[plan.as_raw_fd()])
@@ -143,6 +126,59 @@ impl Drop for Slot {
             let _ = self.launcher.wait();
         }
     }
+}
+
+/// Starts a launcher that waits for its plan, and ends when the socket closes.
+fn launch() -> Result<(OwnedFd, Child), Fault> {
+    let socket = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    );
+    let (control, theirs) = socket.map_err(Fault::errno("making a socket pair"))?;
+    let broken = |reason: &str| Fault::Broken {
+        doing: "starting a launcher",
+        reason: reason.into(),
+    };
+    if !launcher::present() {
+        return Err(broken("the launcher is not linked into this program"));
+    }
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("rlef-sandbox")
+        .env_clear()
+        .env(launcher::MARK, "1")
+        .current_dir("/");
+    // This executable's own libraries may be found only with its help.
+    if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
+        command.env("LD_LIBRARY_PATH", path);
+    }
+    command
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let launcher = command.spawn().map_err(Fault::system(
+        "starting /proc/self/exe as the sandbox's launcher",
+    ))?;
+    // The command holds the other end of the socket open.
+    drop(command);
+    Ok((control, launcher))
+}
+
+/// Finds out, with a launcher that does nothing else, which control groups can really be joined.
+pub(crate) fn try_out(groups: &mut Groups) -> Result<(), Fault> {
+    if groups.any() {
+        let (control, mut launcher) = launch()?;
+        let tried = groups.try_out(launcher.id());
+        drop(control);
+        // It has nothing to save.
+        let _ = launcher.kill();
+        let _ = launcher.wait();
+        // Only now that nothing is in them can they be removed.
+        drop(tried);
+    }
+    Ok(())
 }
 
 /// A memory file with these contents that nobody can change any more.

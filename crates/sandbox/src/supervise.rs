@@ -2,7 +2,7 @@
 //! run when a limit is passed, and says how it ended. Takes nothing on the program's word.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
 use crate::candidate::{Code, CodeCache};
+use crate::capture::Capture;
+use crate::cgroup::{Bounds, Group, Killed, Used};
 use crate::launcher::order;
 use crate::slot::{Slot, sealed};
 use crate::usage;
@@ -29,6 +31,11 @@ const OPEN_FILES: u64 = 256;
 const STACK_BYTES: (u64, u64) = (8 << 20, 64 << 20);
 /// The launcher and the run's first process count as processes of the same user, and so does a warm interpreter.
 const OWN_PROCESSES: u64 = 2;
+/// The control group counts the warm interpreter and its go-between as well, and is not to be what decides.
+const SPARE_TASKS: u64 = 8;
+/// Address space where memory itself is bounded: programs map more than they touch, but what asks for much more than
+/// there is is better told at once.
+const GENEROUS: (u64, u64) = (4, 4 << 30);
 /// Room in the private /tmp for the program's own file and the file system's bookkeeping.
 const TMP_EXTRA: u64 = 64 << 10;
 
@@ -51,13 +58,82 @@ pub(crate) struct Job<'a> {
 }
 
 /// What a run has come to.
-pub(crate) struct Done {
+pub(crate) struct Finished {
     pub outcome: Outcome,
     /// What came through the result pipe of a call.
     pub result: Vec<u8>,
 }
 
-pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Done, Fault> {
+pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
+    let done = carry_out(slot, job)?;
+    let mut stop = done.stop;
+    let (mut cpu, mut peak) = (
+        Duration::from_micros(done.report.cpu_us),
+        done.report.peak_bytes,
+    );
+    if let (Some(group), Some(used)) = (&slot.group, &done.used) {
+        let lost = |reason| Err(broken("running a program", reason));
+        match used.killed {
+            Killed::Nobody => {}
+            Killed::Elsewhere => {
+                return lost(
+                    "the machine ran out of memory, and the kernel ended one of its processes",
+                );
+            }
+            // The launcher and the warm interpreter; nothing else is alive between runs.
+            Killed::OverBound if group.processes() < 1 + usize::from(slot.cold.is_none()) => {
+                return lost("for want of memory the kernel ended a process of the sandbox itself");
+            }
+            Killed::OverBound if stop == Some(Stop::Cpu) => {}
+            Killed::OverBound => stop = Some(Stop::Memory),
+        }
+        cpu = cpu.max(
+            used.cpu
+                .map_or(Duration::ZERO, |all| group.without_own(all)),
+        );
+        peak = group.peak_of_program(used).unwrap_or(peak);
+    }
+    let mut output = done.output.into_iter();
+    let [Some(stdout), Some(stderr)] = [output.next(), output.next()] else {
+        return Err(broken("reading a program's output", "it has none"));
+    };
+    let result = output.next();
+    let ending = if stdout.over || stderr.over || result.as_ref().is_some_and(|r| r.over) {
+        Ending::OutputLimit
+    } else {
+        let (status, wall) = (done.report.status, done.wall);
+        judge(stop, status, cpu, wall, &stderr.bytes, job.limits)?
+    };
+    let outcome = Outcome {
+        ending,
+        stdout: stdout.bytes,
+        stderr: stderr.bytes,
+        cpu,
+        wall: done.wall,
+        peak_memory_bytes: Some(peak).filter(|b| *b > 0),
+    };
+    Ok(Finished {
+        outcome,
+        result: result.map(|r| r.bytes).unwrap_or_default(),
+    })
+}
+
+/// A run that is over, before anything is made of it.
+pub(crate) struct Done {
+    pub report: Report,
+    /// What its control group says, where there is one.
+    pub used: Option<Used>,
+    stop: Option<Stop>,
+    wall: Duration,
+    /// stdout, stderr, and the result pipe of a call.
+    output: Vec<Capture>,
+}
+
+pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
+    let counting = |e: io::Error| broken("using a control group", &e.to_string());
+    if let Some(group) = &slot.group {
+        group.begin(bounds(job, group)).map_err(counting)?;
+    }
     let code = match job.code {
         Some(cache) => cache
             .take_up()
@@ -86,7 +162,7 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     descriptors.extend(result_end.iter().map(AsRawFd::as_raw_fd));
     descriptors.extend(code.file().map(AsRawFd::as_raw_fd));
     let start = Instant::now();
-    slot.run(request(job, code.mode(), slot.cold.is_none()), &descriptors)
+    slot.run(request(job, code.mode(), slot), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
     drop((source, stdin, stdout_end, stderr_end, result_end));
     let mut run = Run {
@@ -103,34 +179,27 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     };
     let report = run.attend(start, job.baseline)?;
     let wall = start.elapsed();
-    let stop = run.stop;
-    let mut output = run.output.into_iter();
-    let [Some(stdout), Some(stderr)] = [output.next(), output.next()] else {
-        return Err(broken("reading a program's output", "it has none"));
-    };
-    let result = output.next();
-    let cpu = Duration::from_micros(report.cpu_us);
-    let ending = if stdout.over || stderr.over || result.as_ref().is_some_and(|r| r.over) {
-        Ending::OutputLimit
-    } else {
-        judge(stop, report.status, cpu, wall, &stderr.bytes, job.limits)?
-    };
     if let (Some(cache), Code::Save(file)) = (job.code, code) {
         // The run's processes are dead, so that nobody can write to it any more.
         cache.keep(file);
     }
-    let outcome = Outcome {
-        ending,
-        stdout: stdout.bytes,
-        stderr: stderr.bytes,
-        cpu,
-        wall,
-        peak_memory_bytes: Some(report.peak_bytes).filter(|b| *b > 0),
-    };
+    let used = slot.group.as_ref().map(Group::used);
     Ok(Done {
-        outcome,
-        result: result.map(|r| r.bytes).unwrap_or_default(),
+        report,
+        used: used.transpose().map_err(counting)?,
+        stop: run.stop,
+        wall,
+        output: run.output,
     })
+}
+
+/// What a slot's group may hold during a run.
+fn bounds(job: &Job, group: &Group) -> Bounds {
+    let limits = job.limits;
+    Bounds {
+        memory: group.own.get().memory.saturating_add(limits.memory_bytes),
+        tasks: u64::from(limits.processes) + OWN_PROCESSES + SPARE_TASKS,
+    }
 }
 
 /// A pipe whose ends the sandbox's user owns: only then can the program open /dev/stdout by name.
@@ -154,8 +223,19 @@ pub(crate) fn stack() -> (u64, u64) {
     (soft, hard)
 }
 
-fn request(job: &Job, code: u64, warm: bool) -> RunRequest {
+fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     let limits = job.limits;
+    let warm = slot.cold.is_none();
+    let space = match &slot.group {
+        Some(group) if group.bounds_memory() => {
+            let (times, more) = GENEROUS;
+            limits
+                .memory_bytes
+                .saturating_mul(times)
+                .saturating_add(more)
+        }
+        _ => limits.memory_bytes,
+    };
     let cpu = limits.cpu.min(FOREVER);
     // A backstop should this process die or stall. The kernel counts timer ticks for it, which on a busy or virtual
     // machine run ahead of the exact account by a fifth and more; it must not be what decides.
@@ -163,10 +243,7 @@ fn request(job: &Job, code: u64, warm: bool) -> RunRequest {
     let same = |what: u32, value: u64| (what, value, value);
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        same(
-            libc::RLIMIT_AS,
-            job.baseline.saturating_add(limits.memory_bytes),
-        ),
+        same(libc::RLIMIT_AS, job.baseline.saturating_add(space)),
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
@@ -253,9 +330,20 @@ impl Run<'_> {
         let Some(first) = self.first else {
             return Ok(LOOKS.0);
         };
-        let used = usage::look(first);
+        let group = self.slot.group.as_ref();
+        let grouped = group.is_some_and(Group::bounds_memory);
+        let mut used = usage::Usage::default();
+        let counted = group.and_then(Group::program_cpu);
+        if counted.is_none() || !grouped {
+            used = usage::look(first);
+        }
+        used.cpu = counted.unwrap_or(used.cpu);
         if used.cpu >= self.limits.cpu {
             self.end(Stop::Cpu)?;
+        } else if grouped {
+            if group.is_some_and(Group::over_bound) {
+                self.end(Stop::Memory)?;
+            }
         } else if used.processes > 1
             && used.resident > self.limits.memory_bytes.saturating_add(baseline)
         {
@@ -345,46 +433,5 @@ fn broken(doing: &'static str, reason: &str) -> Fault {
     Fault::Broken {
         doing,
         reason: reason.into(),
-    }
-}
-
-/// One of the program's outputs, kept up to the cap.
-struct Capture {
-    pipe: File,
-    bytes: Vec<u8>,
-    cap: usize,
-    /// More came than may.
-    over: bool,
-    open: bool,
-}
-
-impl Capture {
-    fn new(pipe: File, cap: u64) -> Self {
-        Self {
-            pipe,
-            bytes: Vec::new(),
-            cap: usize::try_from(cap).unwrap_or(usize::MAX),
-            over: false,
-            open: true,
-        }
-    }
-
-    /// Reads once; whether there may be more.
-    fn read_some(&mut self) -> io::Result<bool> {
-        let mut chunk = [0; 64 << 10];
-        match self.pipe.read(&mut chunk) {
-            Ok(0) => self.open = false,
-            Ok(length) => {
-                let room = self.cap - self.bytes.len();
-                self.bytes.extend_from_slice(&chunk[..length.min(room)]);
-                self.over |= length > room;
-                // Nothing beyond the cap is of use, and reading on would keep a flood going.
-                self.open = !self.over;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        Ok(self.open)
     }
 }

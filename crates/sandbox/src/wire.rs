@@ -40,6 +40,8 @@ pub(crate) struct SlotPlan {
     pub file: String,
     /// How to start the warm interpreter; none to start programs afresh.
     pub warm: Option<WarmPlan>,
+    /// A control group bounds the slot's memory: when it is used up, programs go before the slot's own processes.
+    pub programs_go_first: bool,
 }
 
 /// What the warm interpreter is started with, besides what programs are.

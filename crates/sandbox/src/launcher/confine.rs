@@ -55,11 +55,13 @@ pub(super) fn set_up(plan: &SlotPlan) -> Result<(Vec<Trouble>, Result<Warm, Stri
         "forbid nested user namespaces",
         fs::write("/proc/sys/user/max_user_namespaces", "0"),
     );
-    // Should the machine run out of memory, the sandbox goes first.
+    // Should the machine run out of memory, the sandbox goes first; where programs offer themselves, this process
+    // and the warm interpreter are not to be in their way.
+    let score = if plan.programs_go_first { "0" } else { "1000" };
     optional(
         &mut missing,
         "volunteer for the out-of-memory killer",
-        fs::write("/proc/self/oom_score_adj", "1000"),
+        fs::write("/proc/self/oom_score_adj", score),
     );
     optional(&mut missing, FIXED_ADDRESSES, fixed_addresses());
     step("set the host name", nix::unistd::sethostname("sandbox"))?;
@@ -164,6 +166,16 @@ pub(super) fn keep_across_exec(capabilities: &[u32]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Offers this process, and what it will fork, to the out-of-memory killer.
+pub(super) fn go_first() -> io::Result<()> {
+    // A process that is closed to others may not open this file of its own either. Nothing runs beside it yet that
+    // could look in.
+    prctl::set_dumpable(true)?;
+    let offered = fs::write("/proc/self/oom_score_adj", "1000");
+    prctl::set_dumpable(false)?;
+    offered
 }
 
 /// Names the step in the error.

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
-use super::confine::step;
+use super::confine::{self, step};
 use super::warm::Warm;
 use super::{program, tree};
 use crate::wire::{Report, RunEnd, RunRequest, Trouble};
@@ -26,6 +26,8 @@ pub(super) struct Starter<'a> {
     pub late: &'a tree::LateBinds,
     /// Forks programs where there is one.
     pub warm: Option<&'a Warm>,
+    /// See [`crate::wire::SlotPlan::programs_go_first`].
+    pub programs_go_first: bool,
 }
 
 pub(super) fn main(
@@ -59,6 +61,10 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
         "be tied to the launcher",
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL),
     )?;
+    if starter.programs_go_first && starter.warm.is_none() {
+        // The program inherits it. While /proc is the slot's: the one of the run is read-only.
+        step("go before the launcher", confine::go_first())?;
+    }
     tree::refresh(starter.late, request.tmp_bytes)?;
     step("go to /tmp", std::env::set_current_dir("/tmp"))?;
     let [source, inside @ ..] = descriptors else {

@@ -48,6 +48,8 @@ pub struct Order {
     pub number: u64,
     /// What is to be done: the numbers above.
     pub mode: u64,
+    /// 1: offer it to the out-of-memory killer before the interpreter that it is forked from.
+    pub goes_first: u64,
     /// How many of the limits count.
     pub count: u64,
     /// The program's limits.

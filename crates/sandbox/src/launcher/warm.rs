@@ -43,6 +43,8 @@ pub(super) struct Warm {
     socket: OwnedFd,
     process: Child,
     number: Cell<u64>,
+    /// See [`SlotPlan::programs_go_first`].
+    programs_go_first: bool,
 }
 
 impl Warm {
@@ -91,6 +93,7 @@ impl Warm {
             socket,
             process,
             number: Cell::new(READY),
+            programs_go_first: plan.programs_go_first,
         };
         let filter: Vec<u8> = plan
             .filter
@@ -126,6 +129,7 @@ impl Warm {
         let mut order = Order {
             number: self.number.get(),
             mode: request.mode,
+            goes_first: u64::from(self.programs_go_first),
             count: request.limits.len().min(LIMITS) as u64,
             ..Order::default()
         };

@@ -2,10 +2,12 @@
 
 mod calls;
 mod escape;
+mod groups;
 mod interference;
 mod interpreters;
 mod language;
 mod leftovers;
+mod lent;
 mod limits;
 mod modes;
 mod users;

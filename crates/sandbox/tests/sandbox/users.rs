@@ -20,6 +20,21 @@ fn an_ordinary_user_needs_no_set_up() {
         println!("skipped: these tests are being run by an ordinary user already");
         return;
     }
+    let Some((_place, mut command)) = as_user(&["--test-threads", "2"]) else {
+        return;
+    };
+    let output = command.output().expect("started");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
+    let passed = said
+        .lines()
+        .find(|l| l.starts_with("test result: ok"))
+        .unwrap_or_else(|| panic!("{said}"));
+    println!("as user {USER}: {passed}");
+}
+
+/// This binary as an ordinary user, and the folder in which that user finds it; nothing where that cannot be.
+pub(crate) fn as_user(arguments: &[&str]) -> Option<(tempfile::TempDir, Command)> {
     let own = std::env::current_exe().expect("known");
     let place = tempfile::tempdir_in("/tmp").expect("a folder");
     let copy = place.path().join("tests");
@@ -45,18 +60,8 @@ fn an_ordinary_user_needs_no_set_up() {
             .any(|p| std::fs::exists(p).unwrap_or(false));
     if !python || Command::new("setpriv").arg("--version").output().is_err() {
         println!("skipped: needs setpriv and a python3 outside of root's home");
-        return;
+        return None;
     }
-    let output = command
-        .arg(&copy)
-        .args(["--test-threads", "2"])
-        .output()
-        .expect("started");
-    let said = text(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
-    let passed = said
-        .lines()
-        .find(|l| l.starts_with("test result: ok"))
-        .unwrap_or_else(|| panic!("{said}"));
-    println!("as user {USER}: {passed}");
+    command.arg(&copy).args(arguments);
+    Some((place, command))
 }
