@@ -12,10 +12,14 @@ use rlef_model::ModelFolder;
 use rlef_policy::LocalPolicy;
 use rlef_problems::{Problem, ProblemSet, SetError};
 use rlef_rl::TrainConfig;
-use rlef_sandbox::{Config, Sandbox};
+use rlef_sandbox::{Config, External, Sandbox};
 
-/// A judge on a fresh sandbox. Made before anything large is in memory.
+/// A judge on a fresh sandbox, or on the command that is to take its place. Made before anything large is in memory.
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
+    if !config.command.is_empty() {
+        let external = External::new(config.command.clone()).context("setting `judge.command`")?;
+        return Judge::new(external, config.clone()).context("the judge cannot be set up");
+    }
     let sandbox = Sandbox::new(Config::default()).context("the sandbox cannot be set up")?;
     Judge::new(sandbox, config.clone()).context("the judge cannot be set up")
 }

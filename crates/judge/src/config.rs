@@ -12,6 +12,10 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeConfig {
+    /// A command that runs programs in place of the sandbox, with its arguments: a virtual machine, gVisor, bubblewrap …
+    /// `{file}` stands for the program's file. What a program may see, reach and use is then the command's business.
+    /// Default: none.
+    pub command: Vec<String>,
     /// CPU seconds allowed = the problem's time limit × this. Default 1.
     pub time_factor: f64,
     /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
@@ -45,6 +49,7 @@ pub struct JudgeConfig {
 impl Default for JudgeConfig {
     fn default() -> Self {
         Self {
+            command: vec![],
             time_factor: 1.0,
             wall_factor: 3.0,
             wall_extra_s: 2.0,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rlef_sandbox::{Called, Limits, Outcome, Sandbox};
+use rlef_sandbox::{Called, Ending, External, Limits, Outcome, Sandbox};
 
 /// Any error of an executor. It says that the machinery failed, never that the program did.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -110,6 +110,30 @@ impl Executor for Sandbox {
 
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
         Ok(Sandbox::syntax_check(self, source, limits)?)
+    }
+}
+
+/// Compiles a source that stands on stdin, and says what it finds.
+const COMPILE: &str = "import sys, traceback\n\
+try:\n    compile(sys.stdin.buffer.read(), 'main.py', 'exec', dont_inherit=True)\n\
+except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:\n\
+    traceback.print_exception(type(error), error, None)\n    sys.exit(65)\n";
+
+impl Executor for External {
+    fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        Ok(Self::run(self, source, stdin, limits)?)
+    }
+
+    fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
+        let outcome = Self::run(self, COMPILE, source.as_bytes(), limits)?;
+        let said = String::from_utf8_lossy(&outcome.stderr)
+            .trim_end()
+            .to_owned();
+        Ok(match outcome.ending {
+            Ending::Exited(0) => None,
+            Ending::Exited(65) if !said.is_empty() => Some(said),
+            other => Some(format!("the compiler did not finish: {other}")),
+        })
     }
 }
 

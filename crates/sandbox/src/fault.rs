@@ -47,6 +47,14 @@ pub enum Fault {
         /// What is wrong with it.
         what: String,
     },
+    /// An external command that programs were to be run by.
+    #[error("the command `{command}` {what}")]
+    External {
+        /// The command.
+        command: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Required protections are not in force, and the configuration is strict.
     #[error("refusing to run untrusted code, not protected by: {}; see the advice for each, or set strict = false to run all the same", .missing.join("; "))]
     Unprotected {

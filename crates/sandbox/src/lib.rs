@@ -22,6 +22,7 @@ mod call;
 mod candidate;
 mod capture;
 mod cgroup;
+mod external;
 mod fault;
 mod filter;
 mod identity;
@@ -42,6 +43,7 @@ mod wire;
 
 pub use call::{Called, Returned};
 pub use candidate::Candidate;
+pub use external::External;
 pub use fault::Fault;
 pub use outcome::{Ending, Limits, Outcome};
 pub use protection::Protection;

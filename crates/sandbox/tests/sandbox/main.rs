@@ -2,6 +2,7 @@
 
 mod calls;
 mod escape;
+mod external;
 mod groups;
 mod interference;
 mod interpreters;

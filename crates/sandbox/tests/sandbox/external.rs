@@ -1,0 +1,128 @@
+//! Somebody else's isolation.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rlef_sandbox::{Ending, External, Fault, Limits};
+
+use crate::text;
+
+fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(String::from).collect()
+}
+
+fn limits() -> Limits {
+    Limits {
+        output_bytes: 1 << 20,
+        ..Limits::with_cpu(Duration::from_secs(2))
+    }
+}
+
+/// No isolation at all: the same calls, on any machine.
+fn bare() -> External {
+    External::new(words("python3 {file}")).expect("a Python")
+}
+
+#[test]
+fn programs_end_as_they_do_elsewhere() {
+    let external = bare();
+    let run = |source: &str| external.run(source, b"21\n", &limits()).expect("it runs");
+    let outcome = run("print(int(input()) * 2)");
+    assert_eq!(
+        (outcome.ending, &outcome.stdout[..]),
+        (Ending::Exited(0), &b"42\n"[..])
+    );
+    let outcome = run("import sys; sys.stderr.write('no'); sys.exit(3)");
+    assert_eq!(
+        (outcome.ending, &outcome.stderr[..]),
+        (Ending::Exited(3), &b"no"[..])
+    );
+    assert_eq!(
+        run("import os; os.kill(os.getpid(), 9)").ending,
+        Ending::Signalled(9)
+    );
+    assert_eq!(run("while True: pass").ending, Ending::CpuLimit);
+    assert_eq!(
+        run("while True: print('x' * 10000)").ending,
+        Ending::OutputLimit
+    );
+    let large = run("print('x' * 1000000)");
+    assert_eq!(
+        (large.ending, large.stdout.len()),
+        (Ending::Exited(0), 1_000_001)
+    );
+    let short = Limits {
+        wall: Duration::from_millis(700),
+        ..limits()
+    };
+    let start = Instant::now();
+    let outcome = external
+        .run("import time; time.sleep(60)", b"", &short)
+        .expect("it runs");
+    assert_eq!(outcome.ending, Ending::WallLimit);
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn what_a_program_leaves_running_is_ended_and_keeps_nobody() {
+    let start = Instant::now();
+    let source = "import subprocess\nsubprocess.Popen(['sleep', '41.75'])\nprint('done')";
+    let outcome = bare().run(source, b"", &limits()).expect("it runs");
+    assert_eq!(outcome.stdout, b"done\n");
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let left = std::fs::read_dir("/proc")
+        .expect("processes")
+        .flatten()
+        .filter_map(|p| std::fs::read(p.path().join("cmdline")).ok())
+        .filter(|c| c == b"sleep\x0041.75\x00")
+        .count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn commands_that_cannot_run_a_program_are_refused() {
+    for wrong in [
+        "",
+        "python3",
+        "no-such-command {file}",
+        "/bin/cat {file}",
+        "/bin/false {file}",
+    ] {
+        match External::new(words(wrong)) {
+            Err(fault @ Fault::External { .. }) => {
+                let said = fault.to_string();
+                assert!(said.contains(wrong), "{said}");
+            }
+            other => panic!("{wrong}: {other:?}"),
+        }
+    }
+}
+
+/// The wall that most systems have a package for.
+#[test]
+fn bubblewrap_keeps_a_program_in() {
+    let bwrap = Path::new("/usr/bin/bwrap");
+    if !bwrap.exists() {
+        eprintln!("skipped: bubblewrap is not installed");
+        return;
+    }
+    let command = "bwrap --unshare-all --die-with-parent --new-session --ro-bind /usr /usr --symlink usr/lib /lib \
+                   --symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp --ro-bind {file} /main.py \
+                   /usr/bin/python3 /main.py";
+    let external = match External::new(words(command)) {
+        Ok(external) => external,
+        // Without a Python in /usr, or where it may not make its namespaces.
+        Err(fault) => return eprintln!("skipped: {fault}"),
+    };
+    let run = |source: &str| external.run(source, b"5\n", &limits()).expect("it runs");
+    assert_eq!(run("print(int(input()) + 1)").stdout, b"6\n");
+    let outcome = run("import os\nprint(os.path.exists('/etc/passwd'), sorted(os.listdir('/')))");
+    assert!(
+        text(&outcome.stdout).starts_with("False"),
+        "{}",
+        text(&outcome.stdout)
+    );
+    let outcome = run("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)");
+    assert_eq!(outcome.ending, Ending::Exited(1));
+    assert_eq!(run("while True: pass").ending, Ending::CpuLimit);
+}
