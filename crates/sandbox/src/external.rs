@@ -6,7 +6,7 @@
 //! the command's business, memory included.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 use std::os::fd::AsFd;
 
 use crate::capture::Capture;
-use crate::{Ending, Fault, Limits, Outcome};
+use crate::{Ending, Fault, Limits, Outcome, usage};
 
 /// Stands for the program's file in a command.
 const FILE: &str = "{file}";
@@ -95,13 +95,15 @@ impl External {
         let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
         let (stop, outputs) = ended.map_err(Fault::system("attending to an external command"))?;
         let (status, cpu) = wait(&child).map_err(Fault::system("waiting for a command"))?;
+        group_is_gone(Pid::from_raw(child.id() as i32));
         let wall = start.elapsed();
         let [stdout, stderr] = outputs;
         let status = std::process::ExitStatus::from_raw(status);
         let ending = match (stop, status.code(), status.signal()) {
             _ if stdout.over || stderr.over => Ending::OutputLimit,
+            (Some(Over::Cpu), _, _) => Ending::CpuLimit,
             _ if cpu >= limits.cpu => Ending::CpuLimit,
-            (true, _, _) => Ending::WallLimit,
+            (Some(Over::Wall), _, _) => Ending::WallLimit,
             (_, Some(code), _) => Ending::Exited(code),
             (_, None, Some(libc::SIGXCPU)) => Ending::CpuLimit,
             (_, None, signal) => Ending::Signalled(signal.unwrap_or(libc::SIGKILL)),
@@ -139,8 +141,18 @@ impl External {
     }
 }
 
-/// Reads the outputs until the command has ended or passed a limit. Whether it passed one, and what it wrote.
-fn attend(child: &mut Child, start: Instant, limits: &Limits) -> io::Result<(bool, [Capture; 2])> {
+/// A clock that has run out.
+enum Over {
+    Cpu,
+    Wall,
+}
+
+/// Reads the outputs until the command has ended or passed a limit. Which it passed, and what it wrote.
+fn attend(
+    child: &mut Child,
+    start: Instant,
+    limits: &Limits,
+) -> io::Result<(Option<Over>, [Capture; 2])> {
     let capture = |pipe: Option<std::os::fd::OwnedFd>| -> io::Result<Capture> {
         let pipe = File::from(pipe.ok_or(io::ErrorKind::BrokenPipe)?);
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -155,12 +167,14 @@ fn attend(child: &mut Child, start: Instant, limits: &Limits) -> io::Result<(boo
         for output in &mut outputs {
             while output.open && output.read_some()? {}
         }
-        let cpu = cpu_so_far(child.id()).unwrap_or_default();
         if ended || outputs.iter().any(|o| o.over) {
-            return Ok((false, outputs));
+            return Ok((None, outputs));
         }
-        if start.elapsed() >= limits.wall || cpu >= limits.cpu {
-            return Ok((true, outputs));
+        if usage::look(child.id() as i32).cpu >= limits.cpu {
+            return Ok((Some(Over::Cpu), outputs));
+        }
+        if start.elapsed() >= limits.wall {
+            return Ok((Some(Over::Wall), outputs));
         }
         let mut ready: Vec<PollFd> = outputs
             .iter()
@@ -176,6 +190,15 @@ fn attend(child: &mut Child, start: Instant, limits: &Limits) -> io::Result<(boo
         if ready.is_empty() {
             std::thread::sleep(LOOK);
         }
+    }
+}
+
+/// Waits until nobody of a killed group is left, which takes the kernel a moment; only a process that it cannot end at
+/// once (in the middle of a slow disk's answer) is not waited for.
+fn group_is_gone(group: Pid) {
+    let patience = Instant::now() + Duration::from_secs(2);
+    while killpg(group, None).is_ok() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -209,24 +232,4 @@ fn wait(child: &Child) -> io::Result<(i32, Duration)> {
             + Duration::from_micros(t.tv_usec.unsigned_abs())
     };
     Ok((status, time(usage.ru_utime) + time(usage.ru_stime)))
-}
-
-/// CPU time of a running process and of its ended children, as /proc tells it.
-fn cpu_so_far(pid: u32) -> Option<Duration> {
-    let mut text = String::new();
-    File::open(format!("/proc/{pid}/stat"))
-        .ok()?
-        .read_to_string(&mut text)
-        .ok()?;
-    // The name, in parentheses, may hold anything.
-    let (_, rest) = text.rsplit_once(')')?;
-    let ticks: u64 = rest
-        .split_whitespace()
-        .skip(11)
-        .take(4)
-        .filter_map(|n| n.parse::<u64>().ok())
-        .sum();
-    // SAFETY: asks for a constant.
-    let second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    Some(Duration::from_secs_f64(ticks as f64 / second.max(1) as f64))
 }

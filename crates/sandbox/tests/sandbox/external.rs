@@ -66,15 +66,17 @@ fn programs_end_as_they_do_elsewhere() {
 #[test]
 fn what_a_program_leaves_running_is_ended_and_keeps_nobody() {
     let start = Instant::now();
-    let source = "import subprocess\nsubprocess.Popen(['sleep', '41.75'])\nprint('done')";
-    let outcome = bare().run(source, b"", &limits()).expect("it runs");
+    // Its own number: this test may be running as another user at the same time.
+    let time = format!("41.{}", std::process::id());
+    let source = format!("import subprocess\nsubprocess.Popen(['sleep', '{time}'])\nprint('done')");
+    let outcome = bare().run(&source, b"", &limits()).expect("it runs");
     assert_eq!(outcome.stdout, b"done\n");
     assert!(start.elapsed() < Duration::from_secs(20));
     let left = std::fs::read_dir("/proc")
         .expect("processes")
         .flatten()
         .filter_map(|p| std::fs::read(p.path().join("cmdline")).ok())
-        .filter(|c| c == b"sleep\x0041.75\x00")
+        .filter(|c| *c == format!("sleep\0{time}\0").into_bytes())
         .count();
     assert_eq!(left, 0);
 }
