@@ -20,7 +20,8 @@ use nix::unistd::Pid;
 use std::os::fd::AsFd;
 
 use crate::capture::Capture;
-use crate::{Ending, Fault, Limits, Outcome, usage};
+use crate::usage::{self, Usage};
+use crate::{Ending, Fault, Limits, Outcome};
 
 /// Stands for the program's file in a command.
 const FILE: &str = "{file}";
@@ -103,7 +104,12 @@ impl External {
             _ if stdout.over || stderr.over => Ending::OutputLimit,
             (Some(Over::Cpu), _, _) => Ending::CpuLimit,
             _ if cpu >= limits.cpu => Ending::CpuLimit,
-            (Some(Over::Wall), _, _) => Ending::WallLimit,
+            // It was ready to run for a good part of the time but got no CPU: with one it might have ended in time.
+            (Some(Over::Wall(used)), _, _) if used.waited > limits.wall / 4 => {
+                let (cpu, waited) = (used.cpu, used.waited);
+                return Err(Fault::Overloaded { wall, cpu, waited });
+            }
+            (Some(Over::Wall(_)), _, _) => Ending::WallLimit,
             (_, Some(code), _) => Ending::Exited(code),
             (_, None, Some(libc::SIGXCPU)) => Ending::CpuLimit,
             (_, None, signal) => Ending::Signalled(signal.unwrap_or(libc::SIGKILL)),
@@ -144,7 +150,7 @@ impl External {
 /// A clock that has run out.
 enum Over {
     Cpu,
-    Wall,
+    Wall(Usage),
 }
 
 /// Reads the outputs until the command has ended or passed a limit. Which it passed, and what it wrote.
@@ -174,7 +180,8 @@ fn attend(
             return Ok((Some(Over::Cpu), outputs));
         }
         if start.elapsed() >= limits.wall {
-            return Ok((Some(Over::Wall), outputs));
+            let used = usage::look_closely(child.id() as i32);
+            return Ok((Some(Over::Wall(used)), outputs));
         }
         let mut ready: Vec<PollFd> = outputs
             .iter()
