@@ -37,12 +37,13 @@ struct Orders {
 }
 
 /// The child's steps, by number.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     "",
     "connect stdin, stdout and stderr",
     "set a limit",
     "load the system-call filter",
     "start the interpreter",
+    "begin a session of its own",
 ];
 
 impl Prepared {
@@ -165,6 +166,11 @@ unsafe fn follow(orders: &Orders) -> usize {
     // SAFETY: closes descriptors of this child only (the table is not shared).
     if unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } == -1 {
         return 1;
+    }
+    // Signals to a process group reach its members in every pid namespace: the launcher's is not to be its own.
+    // SAFETY: concerns this child only.
+    if unsafe { libc::setsid() } == -1 {
+        return 5;
     }
     for (what, limit) in &orders.limits {
         // SAFETY: the structure is valid; limits are those of this child only.
