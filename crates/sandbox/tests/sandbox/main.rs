@@ -1,5 +1,7 @@
 //! Real programs in real sandboxes. One binary, so that it can be run again as another user (`users.rs`).
 
+mod attacks;
+mod documents;
 mod escape;
 mod interference;
 mod interpreters;

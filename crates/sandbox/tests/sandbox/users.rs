@@ -47,16 +47,18 @@ fn an_ordinary_user_needs_no_set_up() {
         println!("skipped: needs setpriv and a python3 outside of root's home");
         return;
     }
-    let output = command
-        .arg(&copy)
-        .args(["--test-threads", "2"])
-        .output()
-        .expect("started");
-    let said = text(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
-    let passed = said
-        .lines()
-        .find(|l| l.starts_with("test result: ok"))
-        .unwrap_or_else(|| panic!("{said}"));
-    println!("as user {USER}: {passed}");
+    command.arg(&copy).args(["--test-threads", "2"]);
+    for afresh in [false, true] {
+        if afresh {
+            command.env("AFRESH", "1");
+        }
+        let output = command.output().expect("started");
+        let said = text(&output.stdout);
+        assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
+        let passed = said
+            .lines()
+            .find(|l| l.starts_with("test result: ok"))
+            .unwrap_or_else(|| panic!("{said}"));
+        println!("as user {USER}, afresh {afresh}: {passed}");
+    }
 }
