@@ -132,6 +132,9 @@ fn run(
         warm.next();
     }
     let (report, write_end) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+    // Closing it asks the first process to end the run. No signal: the program can send the same one, and of two that
+    // wait to be taken the kernel keeps the first.
+    let (asked, end) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
     // SAFETY: like fork (no shared memory, no stack given); this process has one thread, so the child may go on
     // with all of the library. The raw call is used because only clone takes namespace flags.
@@ -143,13 +146,16 @@ fn run(
                 io::Error::last_os_error(),
             )));
         }
-        0 => first::main(starter, request, descriptors, write_end),
+        0 => {
+            drop(end);
+            first::main(starter, request, descriptors, write_end, asked)
+        }
         pid => Pid::from_raw(pid as i32),
     };
-    drop((descriptors, write_end));
+    drop((descriptors, write_end, asked));
     // From here on the run must not outlive an error.
     let watched = send(&socket, &Reply::Started { pid: pid.as_raw() }, &[])
-        .and_then(|()| watch(socket, &report, pid));
+        .and_then(|()| watch(socket, &report, pid, end));
     if watched.is_err() {
         let _ = kill(pid, Signal::SIGKILL);
     }
@@ -173,7 +179,8 @@ fn run(
 }
 
 /// Waits until the first process has closed its report, passing on a request to end it.
-fn watch(socket: BorrowedFd, report: &OwnedFd, pid: Pid) -> io::Result<()> {
+fn watch(socket: BorrowedFd, report: &OwnedFd, pid: Pid, end: OwnedFd) -> io::Result<()> {
+    let mut end = Some(end);
     let mut deadline: Option<Instant> = None;
     loop {
         let patience = match deadline {
@@ -201,7 +208,7 @@ fn watch(socket: BorrowedFd, report: &OwnedFd, pid: Pid) -> io::Result<()> {
                 // The caller is gone.
                 None => return Err(io::ErrorKind::BrokenPipe.into()),
                 Some((Request::Kill, _)) => {
-                    kill(pid, Signal::SIGTERM)?;
+                    drop(end.take());
                     deadline.get_or_insert(Instant::now() + GRACE);
                 }
                 Some(_) => {}
@@ -213,8 +220,9 @@ fn watch(socket: BorrowedFd, report: &OwnedFd, pid: Pid) -> io::Result<()> {
     }
 }
 
-/// The signals that the first process waits for; blocked from the beginning so that none is lost.
-fn awaited() -> SigSet {
+/// Blocked from the beginning: SIGCHLD, so that the first process loses none; SIGTERM, because a caller that is asked
+/// to end decides itself what becomes of its runs.
+fn blocked() -> SigSet {
     let mut set = SigSet::empty();
     set.add(Signal::SIGCHLD);
     set.add(Signal::SIGTERM);

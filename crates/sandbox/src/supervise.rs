@@ -171,6 +171,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
         first: None,
         stop: None,
         stopped: None,
+        seen: Duration::ZERO,
         output: [Some(stdout), Some(stderr), result]
             .into_iter()
             .flatten()
@@ -251,7 +252,8 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
         ),
         same(libc::RLIMIT_NOFILE, OPEN_FILES),
         (libc::RLIMIT_STACK, STACK_BYTES.0, STACK_BYTES.1),
-        same(libc::RLIMIT_CORE, 0),
+        // Of a system that pipes core dumps into a program of its own, 0 does not keep it from doing so; 1 does.
+        same(libc::RLIMIT_CORE, 1),
         same(libc::RLIMIT_MEMLOCK, 0),
         same(libc::RLIMIT_MSGQUEUE, 0),
         same(libc::RLIMIT_SIGPENDING, OPEN_FILES),
@@ -288,6 +290,8 @@ struct Run<'a> {
     first: Option<i32>,
     stop: Option<Stop>,
     stopped: Option<Instant>,
+    /// CPU time at the last look.
+    seen: Duration,
     /// stdout, stderr, and the result pipe of a call.
     output: Vec<Capture>,
 }
@@ -338,6 +342,7 @@ impl Run<'_> {
             used = usage::look(first);
         }
         used.cpu = counted.unwrap_or(used.cpu);
+        self.seen = used.cpu;
         if used.cpu >= self.limits.cpu {
             self.end(Stop::Cpu)?;
         } else if grouped {
@@ -418,6 +423,12 @@ impl Run<'_> {
                     RunEnd::NotStarted(trouble) => {
                         Err(lost(&format!("{}: {}", trouble.step, trouble.error())))
                     }
+                    // It had no time left to tell, but the reason for the end is ours and known.
+                    RunEnd::Lost(status) if self.stop.is_some() => Ok(Some(Report {
+                        status,
+                        cpu_us: u64::try_from(self.seen.as_micros()).unwrap_or(u64::MAX),
+                        peak_bytes: 0,
+                    })),
                     RunEnd::Lost(status) => Err(lost(&format!(
                         "its first process was killed from outside (status {status})"
                     ))),

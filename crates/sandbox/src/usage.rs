@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) struct Usage {
     /// CPU time, including that of children already waited for.
     pub cpu: Duration,
-    /// Time that the hungriest thread of each process was ready to run but had no CPU; the largest of them.
+    /// Time that the hungriest thread was ready to run but had no CPU because of others than the run itself, at least.
     pub waited: Duration,
     /// Sum of resident memory, in bytes; shared pages count each time.
     pub resident: u64,
@@ -31,7 +31,7 @@ pub(crate) fn look(first: i32) -> Usage {
     while let Some(pid) = pending.pop() {
         let Some(stat) = stat(pid) else { continue };
         usage.cpu += ticks(stat.own_ticks + stat.reaped_ticks);
-        usage.resident += stat.resident_pages * page();
+        usage.resident += resident_pages(pid, &stat) * page();
         usage.processes += 1;
         pending.extend(children(pid));
     }
@@ -43,7 +43,7 @@ pub(crate) fn look_closely(first: i32) -> Usage {
     let mut usage = look(first);
     let mut pending = vec![first];
     while let Some(pid) = pending.pop() {
-        usage.waited = usage.waited.max(waited(pid));
+        usage.waited = usage.waited.max(waited(pid, usage.cpu));
         pending.extend(children(pid));
     }
     usage
@@ -51,15 +51,37 @@ pub(crate) fn look_closely(first: i32) -> Usage {
 
 /// Memory of all processes below `first`, shared pages counted once (in bytes); `None` where it cannot be read.
 pub(crate) fn proportional_memory(first: i32) -> Option<u64> {
-    let mut sum = 0;
+    let mut sum = None;
     let mut pending = children(first);
     while let Some(pid) = pending.pop() {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
-        sum += line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+        // Those that cannot be read are dead, and hold nothing.
+        if let Some(bytes) = proportional(pid) {
+            sum = Some(sum.unwrap_or(0) + bytes);
+        }
         pending.extend(children(pid));
     }
-    Some(sum)
+    sum
+}
+
+fn proportional(pid: i32) -> Option<u64> {
+    // A process whose first thread has ended shows its memory at the others only.
+    let threads = threads(pid).map(|thread| format!("/proc/{pid}/task/{thread}/smaps_rollup"));
+    let mut places = std::iter::once(format!("/proc/{pid}/smaps_rollup")).chain(threads);
+    let text = places.find_map(|place| fs::read_to_string(place).ok())?;
+    let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+fn resident_pages(pid: i32, stat: &Stat) -> u64 {
+    if stat.resident_pages > 0 {
+        return stat.resident_pages;
+    }
+    // As above.
+    let one = |thread: String| {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/statm")).ok()?;
+        text.split(' ').nth(1)?.parse().ok()
+    };
+    threads(pid).filter_map(one).max().unwrap_or(0)
 }
 
 struct Stat {
@@ -69,7 +91,9 @@ struct Stat {
 }
 
 fn stat(pid: i32) -> Option<Stat> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    // A program chooses its name, which need not be text.
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(&String::from_utf8_lossy(&text))
 }
 
 fn parse(text: &str) -> Option<Stat> {
@@ -103,12 +127,21 @@ fn threads(pid: i32) -> impl Iterator<Item = String> {
     entries.filter_map(|e| e.ok()?.file_name().into_string().ok())
 }
 
-fn waited(pid: i32) -> Duration {
+fn waited(pid: i32, cpu_of_all: Duration) -> Duration {
     let one = |thread: String| {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse().ok()
+        for_others(&text, cpu_of_all)
     };
-    Duration::from_nanos(threads(pid).filter_map(one).max().unwrap_or(0))
+    threads(pid).filter_map(one).max().unwrap_or_default()
+}
+
+/// From a thread's `schedstat` (it ran, it waited, in nanoseconds): how long it waited for others than its own run's
+/// processes, which are on a CPU for no longer than they used one. Else a program could starve itself and be excused.
+fn for_others(schedstat: &str, cpu_of_all: Duration) -> Option<Duration> {
+    let mut fields = schedstat.split_whitespace();
+    let mut next = || fields.next()?.parse().ok().map(Duration::from_nanos);
+    let (ran, waited) = (next()?, next()?);
+    Some(waited.saturating_sub(cpu_of_all.saturating_sub(ran)))
 }
 
 fn ticks(count: u64) -> Duration {
@@ -144,6 +177,45 @@ mod tests {
             (110, 150, 321)
         );
         assert!(parse("12 (cut").is_none() && parse("").is_none());
+    }
+
+    #[test]
+    fn a_run_that_starves_itself_is_not_starved() {
+        let (ms, all) = (Duration::from_millis, Duration::from_secs(2));
+        // Sixteen that shared one CPU with nobody else, one alone on a busy machine, and both together.
+        assert_eq!(for_others("125000000 1875000000 9", all), Some(ms(0)));
+        assert_eq!(for_others("2000000000 4000000000 9", all), Some(ms(4000)));
+        assert_eq!(for_others("125000000 3000000000 9", all), Some(ms(1125)));
+        assert_eq!(for_others("x", all), None);
+    }
+
+    #[test]
+    fn memory_is_seen_whatever_a_process_calls_itself() {
+        // A name that is no text, and a first thread that has ended while another holds the memory.
+        let source = "import ctypes, threading, time, os\nc = ctypes.CDLL(None); c.prctl(15, b'\\xff) R', 0, 0, 0)\n\
+            def f():\n    x = bytearray(b'x') * (30 << 20); time.sleep(60); os._exit(0)\n\
+            threading.Thread(target=f).start(); os.fork() or os._exit(0); c.syscall(60, 0)";
+        let mut child = std::process::Command::new("python3")
+            .args(["-S", "-c", source])
+            .spawn()
+            .expect("started");
+        let own = std::process::id() as i32;
+        let start = std::time::Instant::now();
+        let seen = || {
+            let (used, memory) = (look(own), proportional_memory(own));
+            used.resident > 30 << 20 && memory.is_some_and(|m| m > 30 << 20)
+        };
+        let mut found = false;
+        while !found && start.elapsed() < Duration::from_secs(30) {
+            let first = fs::read(format!("/proc/{}/stat", child.id())).expect("there");
+            // Only when its first thread is a zombie.
+            let ended = String::from_utf8_lossy(&first).contains(") Z ");
+            found = ended && seen();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().expect("killed");
+        child.wait().expect("waited");
+        assert!(found);
     }
 
     #[test]

@@ -24,13 +24,13 @@ const CAPABILITIES: libc::c_ulong = 64;
 /// Name of the step that switches address randomisation off.
 pub(crate) const FIXED_ADDRESSES: &str = "switch address randomisation off";
 
-/// Every signal as at the start of a process, save for those that the first process waits for.
+/// Every signal as at the start of a process, but some are blocked.
 pub(super) fn reset_signals() -> io::Result<()> {
     for signal in 1..=64 {
         // SAFETY: setting a signal to its default action runs none of our code; numbers that cannot be set fail.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    super::awaited().thread_set_mask()?;
+    super::blocked().thread_set_mask()?;
     Ok(())
 }
 

@@ -3,15 +3,16 @@
 //! A program that were pid 1 itself would be spared its own signals (abort, kill) and could not be judged by them.
 //! The first process also makes an account possible: it ends every process of the run and waits for each, so that
 //! the CPU time of all of them is known, and only then reports. It has no handle on anything outside but the pipe
-//! for that report, and its memory is closed to the program.
+//! for that report and the one by which it is told to end the run, and its memory is closed to the program.
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
@@ -35,6 +36,7 @@ pub(super) fn main(
     request: &RunRequest,
     descriptors: Vec<OwnedFd>,
     report: OwnedFd,
+    asked: OwnedFd,
 ) -> ! {
     let end = match start(starter, request, &descriptors) {
         Ok(pid) => {
@@ -42,7 +44,7 @@ pub(super) fn main(
             // The launcher's socket: only the launcher itself may keep it open.
             // SAFETY: nothing in this process uses descriptor 0 any more.
             unsafe { libc::close(0) };
-            match attend(pid) {
+            match attend(pid, &asked) {
                 Ok(report) => RunEnd::Report(report),
                 Err(error) => RunEnd::NotStarted(Trouble::new("wait for the program", error)),
             }
@@ -84,28 +86,36 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
     }
 }
 
-/// Waits for the program or for a request to end, ends everything, and counts.
-fn attend(program: Pid) -> io::Result<Report> {
+/// Waits for the program or for a request to end (`asked` is closed), ends everything, and counts.
+fn attend(program: Pid, asked: &OwnedFd) -> io::Result<Report> {
+    let mut children = SigSet::empty();
+    children.add(Signal::SIGCHLD);
+    let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK)?;
     let mut status = None;
+    let mut more = false;
     while status.is_none() {
-        // SAFETY: plain memory that the call fills in.
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        let awaited = super::awaited();
-        // SAFETY: both pointers are valid for the call.
-        let signal =
-            unsafe { libc::sigwaitinfo(std::ptr::from_ref(awaited.as_ref()), info.as_mut_ptr()) };
-        // SAFETY: zeroed above, which is a valid value, and perhaps filled in by the kernel.
-        let (info, sender) = unsafe { (info.assume_init(), info.assume_init().si_pid()) };
-        // A sender outside the namespace has no number in it. Of signals sent with `kill` the kernel fills in the
-        // sender, so the program cannot pass for one.
-        if signal == libc::SIGTERM && info.si_code == libc::SI_USER && sender == 0 {
+        let patience = if more {
+            PollTimeout::ZERO
+        } else {
+            PollTimeout::NONE
+        };
+        let mut ready = [
+            PollFd::new(children.as_fd(), PollFlags::POLLIN),
+            PollFd::new(asked.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut ready, patience) {
+            Err(nix::Error::EINTR) => continue,
+            other => other?,
+        };
+        if ready[1].any().unwrap_or(true) {
             break;
         }
-        reap(program, &mut status, libc::WNOHANG)?;
+        let _ = children.read_signal()?;
+        more = reap(program, &mut status, libc::WNOHANG)?;
     }
     // Everything but ourselves, in one step that no fork can outrun.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    reap(program, &mut status, 0)?;
+    while reap(program, &mut status, 0)? {}
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let cpu = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Ok(Report {
@@ -115,16 +125,20 @@ fn attend(program: Pid) -> io::Result<Report> {
     })
 }
 
-/// Waits for all children that have ended (or, without WNOHANG, for all), noting the program's status.
-fn reap(program: Pid, status: &mut Option<i32>, options: i32) -> io::Result<()> {
-    loop {
+/// Children waited for in one go: a program that never stops making orphans must not keep a request to end waiting.
+const REAPED_AT_ONCE: u32 = 64;
+
+/// Waits for children that have ended (or, without WNOHANG, for any), noting the program's status; whether there may
+/// be more.
+fn reap(program: Pid, status: &mut Option<i32>, options: i32) -> io::Result<bool> {
+    for _ in 0..REAPED_AT_ONCE {
         let mut raw = 0;
         // SAFETY: the status is a valid place to write to.
         let pid = unsafe { libc::waitpid(-1, &raw mut raw, options | libc::__WALL) };
         match pid {
-            0 => return Ok(()),
+            0 => return Ok(false),
             -1 => match io::Error::last_os_error() {
-                error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+                error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(false),
                 error if error.raw_os_error() == Some(libc::EINTR) => {}
                 error => return Err(error),
             },
@@ -132,4 +146,5 @@ fn reap(program: Pid, status: &mut Option<i32>, options: i32) -> io::Result<()> 
             _ => {}
         }
     }
+    Ok(true)
 }

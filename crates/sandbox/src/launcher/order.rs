@@ -71,7 +71,7 @@ pub struct Answer {
 }
 
 /// The steps of a fork, by number.
-pub const STEPS: [&str; 11] = [
+pub const STEPS: [&str; 12] = [
     "",
     "enter the run's pid namespace",
     "fork the warm interpreter",
@@ -83,4 +83,5 @@ pub const STEPS: [&str; 11] = [
     "give up capabilities",
     "wait for its place in the process tree",
     "load the system-call filter",
+    "begin a session of its own",
 ];

@@ -45,12 +45,13 @@ struct Orders {
 }
 
 /// The child's steps, by number.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     "",
     "connect stdin, stdout and stderr",
     "set a limit",
     "load the system-call filter",
     "start the interpreter",
+    "begin a session of its own",
 ];
 
 impl Prepared {
@@ -208,6 +209,11 @@ unsafe fn follow(orders: &Orders) -> usize {
     } == -1
     {
         return 1;
+    }
+    // Signals to a process group reach its members in every pid namespace: the launcher's is not to be its own.
+    // SAFETY: concerns this child only.
+    if unsafe { libc::setsid() } == -1 {
+        return 5;
     }
     for (what, limit) in &orders.limits {
         // SAFETY: the structure is valid; limits are those of this child only.

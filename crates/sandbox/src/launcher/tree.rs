@@ -158,7 +158,8 @@ fn fill(plan: &RootPlan) -> Result<(), Trouble> {
             "restrict a device",
             restrict(
                 &path,
-                libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+                // Read-only concerns the node, whose times anybody could set otherwise, not what is written to it.
+                libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
                 false,
             ),
         )?;

@@ -35,7 +35,7 @@ fn the_first_process_is_closed() {
 
 #[test]
 fn a_forged_request_to_end_is_not_believed() {
-    // SIGTERM to the first process with a sender of 0, as if from outside: queued signals carry what their sender says.
+    // SIGTERM to the first process with a sender of 0, as if from outside: no signal ends a run.
     let source = format!(
         "import ctypes, struct, time\nc = ctypes.CDLL(None)\ninfo = ctypes.create_string_buffer(struct.pack('iiiiii', 15, 0, -1, 0, 0, 0), 128)\n\
         print(c.syscall({}, 1, 15, info))\ntime.sleep(0.1)\nprint('still here')",

@@ -1,6 +1,6 @@
 //! Time, memory, output, processes and files are bounded, and passing a bound is told apart from everything else.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rlef_sandbox::{Ending, Fault, Limits, Outcome};
 
@@ -11,42 +11,6 @@ fn one_second() -> Limits {
     Limits {
         wall: Duration::from_secs(20),
         ..Limits::with_cpu(Duration::from_secs(1))
-    }
-}
-
-/// For programs that use the clock up in several processes or threads.
-fn half_second() -> Limits {
-    Limits {
-        wall: Duration::from_secs(20),
-        ..Limits::with_cpu(Duration::from_millis(500))
-    }
-}
-
-#[test]
-fn busy_loops_end_at_the_cpu_limit() {
-    for source in [
-        "while True: pass",
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
-        "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
-        "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0); signal.alarm(0)\nwhile True: pass",
-        "7 ** (10 ** 8)",
-        "import re; re.match('(a+)+$', 'a' * 60 + 'b')",
-        "import atexit\ndef f():\n    while True: pass\natexit.register(f)",
-        "class A:\n    def __del__(self):\n        while True: pass\nx = A()",
-        "print('right', flush=True)\nwhile True: pass",
-    ] {
-        let outcome = run_with(source, b"", &half_second());
-        assert_eq!(
-            outcome.ending,
-            Ending::CpuLimit,
-            "{source}: {}",
-            text(&outcome.stderr)
-        );
-        assert!(
-            outcome.cpu >= Duration::from_millis(450) && outcome.cpu < Duration::from_secs(2),
-            "{source}: {:?}",
-            outcome.cpu
-        );
     }
 }
 
@@ -98,34 +62,6 @@ fn cpu_time_of_abandoned_children_counts() {
 }
 
 #[test]
-fn sleepers_end_at_the_wall_limit() {
-    let limits = Limits {
-        wall: Duration::from_millis(400),
-        ..limits()
-    };
-    for source in [
-        "import time; time.sleep(1000)",
-        "import signal, time\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: time.sleep(100)",
-        "import threading; threading.Event().wait()",
-        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
-        "import os; r, w = os.pipe(); os.read(r, 1)",
-    ] {
-        let start = Instant::now();
-        let outcome = run_with(source, b"", &limits);
-        assert_eq!(
-            outcome.ending,
-            Ending::WallLimit,
-            "{source}: {}",
-            text(&outcome.stderr)
-        );
-        assert!(
-            outcome.wall >= limits.wall && start.elapsed() < Duration::from_secs(30),
-            "{source}"
-        );
-    }
-}
-
-#[test]
 fn memory_hogs_end_at_the_memory_limit() {
     let limits = Limits {
         memory_bytes: 128 << 20,
@@ -173,7 +109,7 @@ fn memory_of_several_processes_counts_together() {
 fn swallowed_memory_errors_end_somewhere() {
     let limits = Limits {
         memory_bytes: 64 << 20,
-        ..half_second()
+        ..Limits::with_cpu(Duration::from_millis(500))
     };
     let source =
         "x = []\nwhile True:\n    try: x.append(bytearray(1 << 20))\n    except MemoryError: pass";
@@ -199,36 +135,6 @@ fn memory_cannot_be_hidden_outside_the_address_space() {
         "{}",
         text(&outcome.stderr)
     );
-}
-
-#[test]
-fn floods_end_at_the_output_limit() {
-    let limits = Limits {
-        output_bytes: 1 << 20,
-        ..limits()
-    };
-    for (source, on_stderr) in [
-        ("while True: print('x' * 1000)", false),
-        (
-            "import sys\nwhile True: print('x' * 1000, file=sys.stderr)",
-            true,
-        ),
-        ("import sys; sys.stdout.write('x' * (50 << 20))", false),
-        (
-            "import os\nos.fork()\nwhile True: os.write(1, b'x' * 65536)",
-            false,
-        ),
-    ] {
-        let outcome = run_with(source, b"", &limits);
-        assert_eq!(outcome.ending, Ending::OutputLimit, "{source}");
-        let (full, other) = if on_stderr {
-            (outcome.stderr, outcome.stdout)
-        } else {
-            (outcome.stdout, outcome.stderr)
-        };
-        assert_eq!(full.len(), 1 << 20, "{source}");
-        assert!(other.len() < 1 << 20);
-    }
 }
 
 #[test]

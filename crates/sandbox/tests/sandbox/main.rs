@@ -1,6 +1,8 @@
 //! Real programs in real sandboxes. One binary, so that it can be run again as another user (`users.rs`).
 
+mod attacks;
 mod calls;
+mod documents;
 mod escape;
 mod external;
 mod groups;

@@ -23,14 +23,19 @@ fn an_ordinary_user_needs_no_set_up() {
     let Some((_place, mut command)) = as_user(&["--test-threads", "2"]) else {
         return;
     };
-    let output = command.output().expect("started");
-    let said = text(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
-    let passed = said
-        .lines()
-        .find(|l| l.starts_with("test result: ok"))
-        .unwrap_or_else(|| panic!("{said}"));
-    println!("as user {USER}: {passed}");
+    for afresh in [false, true] {
+        if afresh {
+            command.env("AFRESH", "1");
+        }
+        let output = command.output().expect("started");
+        let said = text(&output.stdout);
+        assert!(output.status.success(), "{said}\n{}", text(&output.stderr));
+        let passed = said
+            .lines()
+            .find(|l| l.starts_with("test result: ok"))
+            .unwrap_or_else(|| panic!("{said}"));
+        println!("as user {USER}, afresh {afresh}: {passed}");
+    }
 }
 
 /// This binary as an ordinary user, and the folder in which that user finds it; nothing where that cannot be.
