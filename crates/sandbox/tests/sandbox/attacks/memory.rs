@@ -64,14 +64,14 @@ fn alone() -> impl Iterator<Item = Attack> {
     [
         attack("13 a mebibyte at a time", "x = []\nwhile True: x.append(bytearray(1 << 20))", MEMORY),
         attack("14 all at once", "x = bytearray(16 << 30)", MEMORY),
-        attack("15 swallows every MemoryError", "x = []\nwhile True:\n    try: x.append(bytearray(1 << 20))\n    except MemoryError: pass", &[Ending::CpuLimit]).cpu(300),
+        attack("15 swallows every MemoryError", "x = []\nwhile True:\n    try: x.append(bytearray(1 << 20))\n    except MemoryError: pass", &[Ending::CpuLimit, Ending::MemoryLimit]).cpu(300),
         attack("numbers that grow", "x = 3\nwhile True: x = x * x", &[Ending::MemoryLimit, Ending::CpuLimit]).cpu(500),
         attack("text that grows", "x = 'x'\nwhile True: x += x", MEMORY),
         attack("a generator into a list", "list(iter(int, 1))", &[Ending::MemoryLimit]),
         attack("threads with large stacks", "import threading, time\nthreading.stack_size(32 << 20)\nfor _ in range(100): threading.Thread(target=time.sleep, args=(100,), daemon=True).start()", REFUSED),
         harmless(
             "17 memory files and shared segments",
-            "import ctypes, os, mmap\nc = ctypes.CDLL(None)\nprint(c.memfd_create(b'x', 0), c.shmget(0, 1 << 20, 0o1600), c.syscall(447, 0))\ntry: mmap.mmap(-1, 1 << 30)\nexcept (OSError, MemoryError): print('no')",
+            "import ctypes, os, mmap\nc = ctypes.CDLL(None)\nprint(c.memfd_create(b'x', 0), c.shmget(0, 1 << 20, 0o1600), c.syscall(447, 0))\ntry: mmap.mmap(-1, 1 << 44)\nexcept (OSError, MemoryError): print('no')",
             "-1 -1 -1\nno\n",
         ),
         attack("17 files", "import os\nd = b'x' * (1 << 20)\nfor i in range(1000): open('/dev/shm/%d' % i, 'wb', 0).write(d)", &[Ending::Exited(1)]),
