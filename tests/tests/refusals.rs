@@ -136,6 +136,28 @@ fn an_error_says_each_thing_once() {
     }
 }
 
+/// What stands in a file may be anything, also what would steer a terminal.
+#[test]
+fn an_error_shows_nothing_raw_of_what_it_is_about() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evil = "\u{1b}]0;evil\u{7}";
+    let problems = folder.path().join("set.jsonl");
+    let line = serde_json::json!({ "id": "a", "statement": "x", "checker": { "kind": evil } });
+    std::fs::write(&problems, line.to_string()).expect("a file");
+    let config = folder.path().join("c.toml");
+    std::fs::write(&config, "\"\\u001b]0;evil\\u0007\" = 1\n").expect("a file");
+    for arguments in [
+        &["problems", "list", problems.to_str().expect("plain text")][..],
+        &["train", "--config", config.to_str().expect("plain text")],
+    ] {
+        let said = refusal(arguments);
+        assert!(
+            said.contains("evil") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
+    }
+}
+
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("dialogs");
     text.lines()

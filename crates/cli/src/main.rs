@@ -29,7 +29,7 @@ fn main() -> std::process::ExitCode {
     match commands::run(args) {
         Ok(code) => code,
         Err(error) => {
-            crate::say_err!("error: {}", text::error(&error));
+            crate::say_err!("error: {}", text::visible(&text::error(&error)));
             std::process::ExitCode::from(2)
         }
     }

@@ -31,6 +31,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Says that the machinery failed, which is nobody's verdict, and gives the exit code for it.
 fn fault(error: &anyhow::Error) -> ExitCode {
-    crate::say_err!("fault: {}", crate::text::error(error));
+    crate::say_err!(
+        "fault: {}",
+        crate::text::visible(&crate::text::error(error))
+    );
     ExitCode::from(3)
 }
