@@ -290,7 +290,15 @@ impl Bootstrap {
         resampled.sort_by(f64::total_cmp);
         let shift = match self.over {
             Resample::ProblemsAndRollouts => {
-                value - resampled.iter().sum::<f64>() / resampled.len() as f64
+                let n = resampled.len() as f64;
+                let mean = resampled.iter().sum::<f64>() / n;
+                let spread = resampled.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+                // What lies within the noise of this very estimate is no bias, and would move an end across 0 by
+                // chance.
+                let noise = 3.0 * (spread / n).sqrt();
+                Some(value - mean)
+                    .filter(|s| s.abs() > noise)
+                    .unwrap_or(0.0)
             }
             _ => 0.0,
         };

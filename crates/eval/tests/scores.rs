@@ -374,3 +374,30 @@ fn the_table_and_its_json() {
     assert_eq!(json["conditions"][0]["scores"][1]["value"], 0.5);
     assert_eq!(serde_json::from_value::<Summary>(json).unwrap(), summary);
 }
+
+/// One rollout a problem and one problem that differs: no resample can tell it from none by more than chance.
+#[test]
+fn a_single_problem_is_no_difference_beyond_chance() {
+    for problems in [4, 40] {
+        let make = |first: &str| {
+            let of = |i: usize| problem(&i.to_string(), if i == 0 { first } else { "fff" }, 0);
+            pool((0..problems).map(of).collect())
+        };
+        let (better, worse) = (make("s"), make("fff"));
+        let budget = budget(1, 3, 3);
+        let sure = (0..60)
+            .filter(|&seed| {
+                let bootstrap = Bootstrap {
+                    seed,
+                    ..Bootstrap::default()
+                };
+                let pair = ((&better, &budget), (&worse, &budget));
+                difference(pair.0, pair.1, &bootstrap)
+                    .unwrap()
+                    .is_significant()
+            })
+            .count();
+        // A few in a hundred of so many seeds may be unlucky.
+        assert!(sure <= 4, "{sure} of 60 with {problems} problems");
+    }
+}
