@@ -57,11 +57,6 @@ fn no_group_is_left() {
     std::thread::sleep(Duration::from_millis(300));
     bad.kill().expect("killed");
     bad.wait().expect("waited");
-    assert_ne!(
-        groups_of(killed),
-        BTreeSet::new(),
-        "nobody could have removed them"
-    );
     // Ours are in use all the while, and are not touched.
     let _ = run_with("print(1)", b"", &limits());
     let ours = groups_of(std::process::id());
