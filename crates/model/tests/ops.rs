@@ -147,7 +147,11 @@ fn check3<const A: usize, const B: usize, const C: usize, const O: usize>(
     for (i, (g, w)) in got.iter().zip(&want).enumerate() {
         // The loss weighs outputs by up to 1, so a gradient is a sum of terms of the order of the inputs; through a
         // saturated softmax they nearly cancel (seen: 6e-3 left of terms of 1, off by 5e-7).
-        close_terms(&format!("gradient {i}"), g, w, tolerance, 0.1);
+        // Of an input that is broadcast, it is a sum over all outputs that it reaches, and grows as the root of their
+        // number while the rounding goes with the terms (seen: 0.23 left of 1,056 terms, off by 6e-6).
+        let reached = (want_out.len() as f32 / w.len() as f32).max(1.0);
+        let terms = 0.1 * reached.sqrt();
+        close_terms(&format!("gradient {i}"), g, w, tolerance, terms);
     }
 }
 
