@@ -39,7 +39,7 @@ fn refused(arguments: &[&str]) -> String {
 
 #[test]
 fn a_plan_refuses_what_the_run_would() {
-    let cases: [(&[&str], &str); 14] = [
+    let cases: &[(&[&str], &str)] = &[
         (&["train", "--model", "llama3-70b"], "llama3-70b"),
         (&["train", "--device", "tpu"], "use cpu, cuda"),
         (&["train", "--set", "eval.test_split=tset"], "tset"),
@@ -66,6 +66,50 @@ fn a_plan_refuses_what_the_run_would() {
         ),
         (&["sft", "--set", "optimiser.lr=-1"], "optimiser.lr"),
         (&["sft", "--device", "tpu"], "use cpu, cuda"),
+        (
+            &["train", "--iterations", "9223372036854775807"],
+            "`iterations`",
+        ),
+        (
+            &["train", "--set", "rollout.problems=3000000000"],
+            "`rollout.problems`",
+        ),
+        (
+            &[
+                "train",
+                "--set",
+                "rollout.problems=100000",
+                "--set",
+                "rollout.per_problem=100000",
+            ],
+            "`rollout.per_problem`",
+        ),
+        (
+            &["train", "--set", "optimiser.lr=nan"],
+            "`optimiser.lr` is NaN; it must be a number over 0",
+        ),
+        (&["sft", "--set", "model.heads=0"], "`model.heads`"),
+        (&["sft", "--set", "model.kv_heads=3"], "num_key_value_heads"),
+        (&["sft", "--set", "model.layers=0"], "`model.layers`"),
+        (&["sft", "--set", "model.positions=0"], "`model.positions`"),
+        (
+            &["sft", "--set", "model.hidden_size=31"],
+            "`model.hidden_size`",
+        ),
+        (
+            &["sft", "--set", "model.vocab_size=256"],
+            "`model.vocab_size`",
+        ),
+        (
+            &["sft", "--set", "model.vocab_size=99999999999"],
+            "`model.vocab_size`",
+        ),
+        (
+            &["sft", "--set", "dialogs_per_problem=50000000"],
+            "`dialogs_per_problem`",
+        ),
+        (&["eval", "--dialogs", "/no/where.jsonl"], "/no/where.jsonl"),
+        (&["eval", "--dialogs", "/"], "is a folder"),
     ];
     for (arguments, wanted) in cases {
         let said = refused(arguments);
@@ -73,88 +117,131 @@ fn a_plan_refuses_what_the_run_would() {
     }
 }
 
+/// What is left changes between two looks, so that the words may differ.
 #[test]
-fn settings_that_a_command_does_not_use_are_refused() {
-    for command in ["eval", "debug"] {
-        let problem: &[&str] = if command == "debug" {
-            &["double-it"]
-        } else {
-            &[]
-        };
-        for set in [
-            "ppo.clip=0.1",
-            "optimiser.lr=1",
-            "iterations=3",
-            "eval.every=1",
-        ] {
-            let said = refused(&[&[command], problem, &["--set", set]].concat());
-            let key = set.split('=').next().expect("a key");
-            assert!(said.contains(key) && said.contains("no effect"), "{said}");
+fn a_model_that_memory_cannot_hold_is_refused() {
+    let shape = [
+        "model.hidden_size=1048576",
+        "model.intermediate_size=1048576",
+    ];
+    for more in [&["--dry-run"][..], &[]] {
+        let mut arguments = vec!["sft", "--out", "runs/too-large", "--set", shape[0]];
+        arguments.extend(["--set", shape[1]]);
+        arguments.extend(more);
+        let said = refusal(&arguments);
+        assert!(said.contains("GiB of memory"), "{said}");
+    }
+}
+
+#[test]
+fn a_plan_knows_where_nothing_can_be_written() {
+    for command in ["train", "sft"] {
+        for out in ["/proc/run", "/dev/null/run", "/dev/null"] {
+            let mut arguments = vec![command, "--out", out];
+            let run = refusal(&arguments);
+            assert!(run.contains("/proc") || run.contains("/dev/null"), "{run}");
+            arguments.push("--dry-run");
+            assert_eq!(refusal(&arguments), run);
         }
     }
 }
 
+/// A set of one problem.
+fn one_problem(folder: &Path, more: &Value) -> String {
+    let mut problem = serde_json::json!({
+        "id": "echo",
+        "statement": "Print what you read.",
+        "time_limit_s": 1.0,
+        "memory_limit_mb": 256,
+        "checker": { "kind": "lines" },
+        "public_tests": [{ "input": "1\n", "output": "1\n" }],
+        "private_tests": [{ "input": "2\n", "output": "2\n" }],
+    });
+    let more = more.as_object().expect("fields").clone();
+    problem.as_object_mut().expect("fields").extend(more);
+    let file = folder.join("one.jsonl");
+    std::fs::write(&file, format!("{problem}\n")).expect("a file");
+    file.to_str().expect("plain text").to_owned()
+}
+
 #[test]
-fn a_device_or_folder_in_place_of_a_file_is_refused() {
+fn a_plan_knows_what_problems_lack() {
     let folder = tempfile::tempdir().expect("a folder");
-    let model = folder.path().join("model");
-    std::fs::create_dir(&model).expect("a folder");
+    let set = one_problem(folder.path(), &serde_json::json!({}));
+    for (arguments, wanted) in [
+        (
+            &[
+                "eval",
+                "--problems",
+                &set,
+                "--split",
+                "all",
+                "--feedback",
+                "random",
+            ][..],
+            "echo",
+        ),
+        (
+            &["sft", "--problems", &set, "--set", "train_split=all"],
+            "problem echo without stored programs",
+        ),
+    ] {
+        let said = refused(arguments);
+        assert!(said.contains(wanted), "{arguments:?}: {said}");
+    }
+}
+
+/// A copy of the embedded model with one file changed.
+fn model(folder: &Path, file: &str, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> String {
+    std::fs::create_dir_all(folder).expect("a folder");
     let base = rlef_tests::root().join("configs/tiny/base");
-    for file in ["config.json", "tokenizer.json", "tokenizer_config.json"] {
-        std::fs::copy(base.join(file), model.join(file)).expect(file);
-    }
-    std::os::unix::fs::symlink("/dev/zero", model.join("model.safetensors")).expect("a link");
-    let model = model.to_str().expect("plain text");
-    let zero = folder.path().join("zero.jsonl");
-    std::os::unix::fs::symlink("/dev/zero", &zero).expect("a link");
-    let zero = zero.to_str().expect("plain text");
-    for arguments in [
-        &["train", "--config", "/dev/zero", "--dry-run"][..],
-        &["train", "--config", "/", "--dry-run"],
-        &["run", "/dev/zero"],
-        &["judge", "double-it", "/dev/zero"],
-        &["eval", "--model", model],
-        &["eval", "--problems", zero],
+    for name in [
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "model.safetensors",
     ] {
-        let said = refusal(arguments);
-        let named = ["/dev/zero", "model.safetensors", "zero.jsonl", "/"];
-        assert!(named.iter().any(|n| said.contains(n)), "{said}");
+        std::fs::copy(base.join(name), folder.join(name)).expect(name);
     }
+    let path = folder.join(file);
+    let changed = change(std::fs::read(&path).expect("a file"));
+    std::fs::write(&path, changed).expect("a file");
+    folder.to_str().expect("plain text").to_owned()
 }
 
 #[test]
-fn an_error_says_each_thing_once() {
-    for arguments in [
-        &["train", "--config", "no-such.toml"][..],
-        &["run", "no-such.py"],
-        &["judge", "double-it", "no-such.py"],
-        &["eval", "--problems", "no-such.jsonl"],
-        &["eval", "--model", "crates"],
-    ] {
-        let said = refusal(arguments);
-        assert_eq!(said.matches("No such file").count(), 1, "{said}");
-    }
-}
-
-/// What stands in a file may be anything, also what would steer a terminal.
-#[test]
-fn an_error_shows_nothing_raw_of_what_it_is_about() {
+fn a_model_that_cannot_answer_is_found_before_the_work() {
     let folder = tempfile::tempdir().expect("a folder");
-    let evil = "\u{1b}]0;evil\u{7}";
-    let problems = folder.path().join("set.jsonl");
-    let line = serde_json::json!({ "id": "a", "statement": "x", "checker": { "kind": evil } });
-    std::fs::write(&problems, line.to_string()).expect("a file");
-    let config = folder.path().join("c.toml");
-    std::fs::write(&config, "\"\\u001b]0;evil\\u0007\" = 1\n").expect("a file");
-    for arguments in [
-        &["problems", "list", problems.to_str().expect("plain text")][..],
-        &["train", "--config", config.to_str().expect("plain text")],
-    ] {
-        let said = refusal(arguments);
-        assert!(
-            said.contains("evil") && !said.contains('\u{1b}'),
-            "{said:?}"
-        );
+    let template = |text: &str| {
+        let text = text.to_owned();
+        move |file: Vec<u8>| {
+            let mut config: Value = serde_json::from_slice(&file).expect("JSON");
+            config["chat_template"] = text.into();
+            config.to_string().into_bytes()
+        }
+    };
+    let tokenizer = "tokenizer_config.json";
+    let endless = "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}";
+    let unasked = "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}\
+                   {% endif %}{% endfor %}";
+    let damaged = |mut file: Vec<u8>| {
+        let end = file.len() - 4;
+        file[end..].copy_from_slice(&f32::NAN.to_le_bytes());
+        file
+    };
+    let at = |name: &str| folder.path().join(name);
+    let cases = [
+        ("holds NaN", model(&at("a"), "model.safetensors", damaged)),
+        ("drops an answer", model(&at("b"), tokenizer, template(""))),
+        (
+            "leaves out message 1",
+            model(&at("c"), tokenizer, template(unasked)),
+        ),
+        ("fuel", model(&at("d"), tokenizer, template(endless))),
+    ];
+    for (words, model) in cases {
+        let said = refused(&["eval", "--model", &model]);
+        assert!(said.contains(words), "{words}: {said}");
     }
 }
 

@@ -138,3 +138,26 @@ fn without_an_interpreter_it_is_a_fault_and_not_a_verdict() {
         assert!(output.stdout.is_empty());
     }
 }
+
+/// What cannot be passed on is no success, and what nobody can read changes no exit code.
+#[test]
+fn a_full_output_is_said_and_a_full_stderr_changes_nothing() {
+    let full = || {
+        let device = std::fs::File::options().write(true).open("/dev/full");
+        device.expect("a full device")
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.py");
+    std::fs::write(&file, "print('x')\nimport sys\nsys.exit(7)\n").expect("a file");
+    let mut command = rlef_tests::rlef();
+    command.arg("run").arg(&file);
+    let output = command.stdout(full()).output().expect("rlef starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("cannot write to stdout"), "{stderr}");
+    let mut command = rlef_tests::rlef();
+    command.arg("run").arg(&file).stderr(full());
+    let output = command.output().expect("rlef starts");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(output.stdout, b"x\n");
+}

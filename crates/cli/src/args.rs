@@ -88,6 +88,9 @@ pub struct Sft {
     /// Folder for the model.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Replace a model that is there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// What the model is told between answers.
@@ -119,7 +122,7 @@ pub struct Eval {
     /// Split to measure on.
     #[arg(long, default_value = "test")]
     pub split: String,
-    /// Problems of the split; default all.
+    /// At most so many problems of the split, the first ones; default all.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
     /// Rollouts of each problem; default: as few as n@k needs.
@@ -150,7 +153,7 @@ pub struct Eval {
 #[command(
     after_help = "Exit code: the program's own if it exited; 124 time limit (CPU or wall-clock); \
 137 memory limit; 153 output limit; 159 forbidden system call; 128 + N killed by signal N; \
-2 the program cannot be read; 3 a fault of the machinery. A program may itself exit with any of these: \
+2 the program cannot be read or its output not be passed on; 3 a fault of the machinery. A program may itself exit with any of these: \
 --json and the last line on stderr tell them apart."
 )]
 pub struct Run {
