@@ -408,3 +408,40 @@ fn ctrl_c_leaves_a_checkpoint_that_can_be_used() {
         .assert()
         .success();
 }
+
+/// Stopped among its updates, a model in the making is kept, and the exit code says that it is not the whole.
+#[test]
+fn a_model_in_the_making_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("model");
+    let mut command = rlef_tests::rlef();
+    command
+        .args(["sft", "--problems", "basics", "--out", name(&out)])
+        .args(["--set", "train_split=all", "--set", "epochs=100000"])
+        .args(["--set", "dialogs_per_problem=1", "--set", "model.layers=1"])
+        .args(["--set", "model.positions=8192"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut sft = Running(command.spawn().expect("rlef starts"));
+    let stderr = sft.0.stderr.take().expect("stderr");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr));
+    // Off a terminal progress is said every ten seconds.
+    let begun = lines.find(|l| l.as_ref().is_ok_and(|l| l.starts_with("updates ")));
+    begun.expect("updates").expect("text");
+    let signalled = std::process::Command::new("kill")
+        .args(["-INT", &sft.0.id().to_string()])
+        .status()
+        .expect("kill starts");
+    assert!(signalled.success());
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    let status = sft.0.wait().expect("a process");
+    assert_eq!(status.code(), Some(130), "{said:?}");
+    assert!(
+        said.iter().any(|l| l.contains("not what its recipe makes")),
+        "{said:?}"
+    );
+    Command::from_std(rlef_tests::rlef())
+        .args(["eval", "--limit", "1", "--model", name(&out)])
+        .assert()
+        .success();
+}
