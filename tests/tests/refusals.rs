@@ -245,6 +245,160 @@ fn a_model_that_cannot_answer_is_found_before_the_work() {
     }
 }
 
+#[test]
+fn settings_that_a_command_does_not_use_are_refused() {
+    for command in ["eval", "debug"] {
+        let problem: &[&str] = if command == "debug" {
+            &["double-it"]
+        } else {
+            &[]
+        };
+        for set in [
+            "ppo.clip=0.1",
+            "optimiser.lr=1",
+            "iterations=3",
+            "eval.every=1",
+        ] {
+            let said = refused(&[&[command], problem, &["--set", set]].concat());
+            let key = set.split('=').next().expect("a key");
+            assert!(said.contains(key) && said.contains("no effect"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_device_or_folder_in_place_of_a_file_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("model");
+    std::fs::create_dir(&model).expect("a folder");
+    let base = rlef_tests::root().join("configs/tiny/base");
+    for file in ["config.json", "tokenizer.json", "tokenizer_config.json"] {
+        std::fs::copy(base.join(file), model.join(file)).expect(file);
+    }
+    std::os::unix::fs::symlink("/dev/zero", model.join("model.safetensors")).expect("a link");
+    let model = model.to_str().expect("plain text");
+    let zero = folder.path().join("zero.jsonl");
+    std::os::unix::fs::symlink("/dev/zero", &zero).expect("a link");
+    let zero = zero.to_str().expect("plain text");
+    for arguments in [
+        &["train", "--config", "/dev/zero", "--dry-run"][..],
+        &["train", "--config", "/", "--dry-run"],
+        &["run", "/dev/zero"],
+        &["judge", "double-it", "/dev/zero"],
+        &["eval", "--model", model],
+        &["eval", "--problems", zero],
+    ] {
+        let said = refusal(arguments);
+        let named = ["/dev/zero", "model.safetensors", "zero.jsonl", "/"];
+        assert!(named.iter().any(|n| said.contains(n)), "{said}");
+    }
+}
+
+#[test]
+fn an_error_says_each_thing_once() {
+    let said = refusal(&["eval", "--model", "crates"]);
+    assert_eq!(said.matches("tokenizer_config.json").count(), 1, "{said}");
+    for arguments in [
+        &["train", "--config", "no-such.toml"][..],
+        &["run", "no-such.py"],
+        &["judge", "double-it", "no-such.py"],
+        &["eval", "--problems", "no-such.jsonl"],
+    ] {
+        let said = refusal(arguments);
+        assert_eq!(said.matches("No such file").count(), 1, "{said}");
+    }
+}
+
+/// What stands in a file may be anything, also what would steer a terminal.
+#[test]
+fn an_error_shows_nothing_raw_of_what_it_is_about() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evil = "\u{1b}]0;evil\u{7}";
+    let problems = folder.path().join("set.jsonl");
+    let line = serde_json::json!({ "id": "a", "statement": "x", "checker": { "kind": evil } });
+    std::fs::write(&problems, line.to_string()).expect("a file");
+    let config = folder.path().join("c.toml");
+    std::fs::write(&config, "\"\\u001b]0;evil\\u0007\" = 1\n").expect("a file");
+    for arguments in [
+        &["problems", "list", problems.to_str().expect("plain text")][..],
+        &["train", "--config", config.to_str().expect("plain text")],
+    ] {
+        let said = refusal(arguments);
+        assert!(
+            said.contains("evil") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_typed_wrongly_names_the_nearest() {
+    for (arguments, words) in [
+        (
+            &["train", "--set", "ppo.clp=0.1"][..],
+            "unknown setting `ppo.clp`; did you mean `ppo.clip`?",
+        ),
+        (&["eval", "--set", "sed=1"], "did you mean `seed`?"),
+        (
+            &["sft", "--out", "/nowhere", "--set", "epoch=1"],
+            "did you mean `epochs`?",
+        ),
+        (
+            &["train", "--set", "ppo.clip=yes"],
+            "`ppo.clip` takes a number, not the string \"yes\"",
+        ),
+        (
+            &["train", "--set", "episode.feedback=loud"],
+            "setting `episode.feedback`",
+        ),
+        (&["eval", "--top-p", "2"], "setting `eval.top_p` is 2"),
+        (&["train", "--set", "ppo.clip=2"], "ppo.clip"),
+        (&["train", "--problems", "mikro"], "no problem set `mikro`"),
+        (&["eval", "--split", "tset"], "no split `tset`"),
+        (&["eval", "--device", "gpu"], "gpu"),
+        (&["eval", "--model", "/nowhere"], "neither `tiny`"),
+        (&["train", "--config", "/nowhere.toml"], "/nowhere.toml"),
+        (&["trian"], "unrecognized subcommand 'trian'"),
+    ] {
+        let said = refusal(arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn nothing_of_somebody_elses_is_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().to_str().expect("plain text");
+    let mine = |file: &str| {
+        let path = folder.path().join(file);
+        std::fs::write(&path, "mine").expect("a file");
+        path
+    };
+    let dialogs = mine("dialogs.jsonl");
+    let files = [
+        dialogs.clone(),
+        mine("config.toml"),
+        mine("model.safetensors"),
+    ];
+    let dialogs = dialogs.to_str().expect("plain text");
+    let refused = |arguments: &[&str], words: &str| {
+        let said = refusal(arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    };
+    refused(&["train", "--out", here], "is not empty");
+    refused(&["sft", "--out", here], "--force replaces the model");
+    // It fails after the file is known, and before there is anything to put into it.
+    refused(
+        &["eval", "--dialogs", dialogs, "--model", "/nowhere"],
+        "neither `tiny`",
+    );
+    let metrics = mine("metrics.jsonl");
+    refused(&["train", "--out", here], "already holds a run");
+    for file in files.iter().chain([&metrics]) {
+        assert_eq!(std::fs::read(file).expect("a file"), b"mine");
+    }
+}
+
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("dialogs");
     text.lines()

@@ -110,57 +110,6 @@ fn same_from_the_command_line(run: &Path) {
     }
 }
 
-#[test]
-fn a_run_is_not_written_over() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let metrics = folder.path().join("metrics.jsonl");
-    std::fs::write(&metrics, "mine").expect("a file");
-    let output = Command::from_std(rlef_tests::rlef())
-        .args(["train", "--out", name(folder.path())])
-        .args(SMALL)
-        .args(["--iterations", "1"])
-        .output()
-        .expect("rlef starts");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("already holds a run"), "{stderr}");
-    assert_eq!(std::fs::read(metrics).expect("a file"), b"mine");
-}
-
-#[test]
-fn nothing_of_somebody_elses_is_written_over() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let config = folder.path().join("config.toml");
-    std::fs::write(&config, "mine").expect("a file");
-    let weights = folder.path().join("model.safetensors");
-    std::fs::write(&weights, "mine").expect("a file");
-    let dialogs = folder.path().join("dialogs.jsonl");
-    std::fs::write(&dialogs, "mine").expect("a file");
-    for (arguments, words) in [
-        (&["train", "--out", name(folder.path())][..], "is not empty"),
-        (
-            &["sft", "--out", name(folder.path())],
-            "--force replaces the model",
-        ),
-        // It fails after the file is known, and before there is anything to put into it.
-        (
-            &["eval", "--dialogs", name(&dialogs), "--model", "/nowhere"],
-            "neither `tiny`",
-        ),
-    ] {
-        let output = Command::from_std(rlef_tests::rlef())
-            .args(arguments)
-            .output()
-            .expect("rlef starts");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
-    }
-    for file in [config, weights, dialogs] {
-        assert_eq!(std::fs::read(file).expect("a file"), b"mine");
-    }
-}
-
 /// Steps far too long: the weights that are kept are not those that they made.
 #[test]
 fn what_a_failed_iteration_did_to_the_weights_is_undone() {
@@ -245,45 +194,6 @@ fn one_seed_one_evaluation() {
     let value = report["score"]["value"].as_f64();
     assert!(value.is_some_and(|v| (0.0..=1.0).contains(&v)), "{report}");
     assert_eq!(report["config"]["seed"], 1);
-}
-
-#[test]
-fn what_is_typed_wrongly_names_the_nearest() {
-    for (arguments, words) in [
-        (
-            &["train", "--set", "ppo.clp=0.1"][..],
-            "unknown setting `ppo.clp`; did you mean `ppo.clip`?",
-        ),
-        (&["eval", "--set", "sed=1"], "did you mean `seed`?"),
-        (
-            &["sft", "--out", "/nowhere", "--set", "epoch=1"],
-            "did you mean `epochs`?",
-        ),
-        (
-            &["train", "--set", "ppo.clip=yes"],
-            "`ppo.clip` takes a number, not the string \"yes\"",
-        ),
-        (
-            &["train", "--set", "episode.feedback=loud"],
-            "setting `episode.feedback`",
-        ),
-        (&["eval", "--top-p", "2"], "setting `eval.top_p` is 2"),
-        (&["train", "--set", "ppo.clip=2"], "ppo.clip"),
-        (&["train", "--problems", "mikro"], "no problem set `mikro`"),
-        (&["eval", "--split", "tset"], "no split `tset`"),
-        (&["eval", "--device", "gpu"], "gpu"),
-        (&["eval", "--model", "/nowhere"], "neither `tiny`"),
-        (&["train", "--config", "/nowhere.toml"], "/nowhere.toml"),
-        (&["trian"], "train"),
-    ] {
-        let output = Command::from_std(rlef_tests::rlef())
-            .args(arguments)
-            .output()
-            .expect("rlef starts");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
-    }
 }
 
 #[test]
