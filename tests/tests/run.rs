@@ -161,3 +161,28 @@ fn a_full_output_is_said_and_a_full_stderr_changes_nothing() {
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(output.stdout, b"x\n");
 }
+
+/// Not a wall, only a command: what comes back goes the same way.
+#[test]
+fn another_backend_can_take_the_place_of_the_sandbox() {
+    let interpreter = ["--backend", "python3 -I '{file}'"];
+    let report = json("print(len(input() or 'x'))\n", &interpreter, 1);
+    assert_eq!(report["ending"], "exited");
+    assert!(
+        report["stderr"]
+            .as_str()
+            .expect("text")
+            .contains("EOFError")
+    );
+    let report = json("import sys\nsys.exit(7)\n", &interpreter, 7);
+    assert_eq!(report["detail"], 7);
+    for (command, words) in [
+        ("python3", "{file}"),
+        ("/no/such/vm {file}", "cannot be started"),
+        ("true {file}", "does not run a Python program"),
+    ] {
+        let output = run("print(1)\n", &["--backend", command]).code(3);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(words), "{command}: {stderr}");
+    }
+}

@@ -148,6 +148,17 @@ pub struct Eval {
     pub dialogs: Option<PathBuf>,
 }
 
+/// A command that runs programs in place of the sandbox, split into its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backend(pub Vec<String>);
+
+fn backend(text: &str) -> Result<Backend, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Backend(words)),
+        _ => Err("it is empty, or a quotation mark is not closed".into()),
+    }
+}
+
 /// `rlef run`
 #[derive(Debug, clap::Args)]
 #[command(
@@ -168,6 +179,10 @@ pub struct Run {
     /// Memory that it may use, in MiB.
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory: u64,
+    /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
+    /// file. It is split as a shell would, but no shell runs it.
+    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    pub backend: Option<Backend>,
     /// Print one JSON object instead: how it ended, its output, time and memory.
     #[arg(long)]
     pub json: bool,
@@ -197,6 +212,10 @@ pub struct Judge {
     /// Stop at the first test that is not accepted.
     #[arg(long)]
     pub stop: bool,
+    /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
+    /// file. It is split as a shell would, but no shell runs it.
+    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    pub backend: Option<Backend>,
     /// Print JSON: every test with its verdict, output, time and first difference.
     #[arg(long)]
     pub json: bool,
@@ -362,6 +381,15 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_backend_is_split_as_a_shell_would() {
+        let words = |text| backend(text).unwrap().0;
+        assert_eq!(words("a 'b c' {file}"), ["a", "b c", "{file}"]);
+        for wrong in ["", "  ", "a 'b"] {
+            assert!(backend(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

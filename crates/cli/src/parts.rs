@@ -16,7 +16,8 @@ use rlef_sandbox::{Config, External, Sandbox};
 /// A judge on a fresh sandbox, or on the command that is to take its place. Made before anything large is in memory.
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
     if !config.command.is_empty() {
-        let external = External::new(config.command.clone()).context("setting `judge.command`")?;
+        let external =
+            External::new(config.command.clone()).context("the command in place of the sandbox")?;
         return Judge::new(external, config.clone()).context("the judge cannot be set up");
     }
     let sandbox = Sandbox::new(Config::default()).context("the sandbox cannot be set up")?;

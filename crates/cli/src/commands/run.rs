@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use rlef_sandbox::{Config, Ending, Limits, Outcome, Sandbox};
+use rlef_sandbox::{Config, Ending, External, Limits, Outcome, Sandbox};
 use serde::Serialize;
 
-use crate::args::Run;
+use crate::args::{Backend, Run};
 use crate::parts;
 use crate::text;
 
@@ -27,8 +27,12 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     if let Some(wall) = args.wall {
         limits.wall = wall;
     }
-    let outcome =
-        Sandbox::new(Config::default()).and_then(|sandbox| sandbox.run(&source, &stdin, &limits));
+    let outcome = match &args.backend {
+        Some(Backend(command)) => External::new(command.clone())
+            .and_then(|external| external.run(&source, &stdin, &limits)),
+        None => Sandbox::new(Config::default())
+            .and_then(|sandbox| sandbox.run(&source, &stdin, &limits)),
+    };
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => return Ok(super::fault(&error.into())),
