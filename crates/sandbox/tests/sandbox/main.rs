@@ -13,6 +13,7 @@ mod leftovers;
 mod lent;
 mod limits;
 mod modes;
+mod refused;
 mod users;
 mod warm;
 
