@@ -58,8 +58,8 @@ pub struct Sandbox {
     slots_made: AtomicU32,
 }
 
-/// Open files that a sandbox takes: a program's are set out above number 100 before they get their own numbers
-/// (`native/fork.rs`), and each run that goes on has a dozen in this process.
+/// Open files that a sandbox takes: a program's are put above number 100 before they get their own numbers
+/// (`native/fork.rs`), and a run has a dozen in this process.
 const DESCRIPTORS: u64 = 128;
 
 /// Exit codes of the boot file when it only compiles; a crash of the compiler gives others.

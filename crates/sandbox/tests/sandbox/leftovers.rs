@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rlef_sandbox::{Ending, External, Limits, Sandbox};
 
-use crate::{alone, config, limits, run, run_with, text};
+use crate::{alone, config, limits, passes, run, run_with, text};
 
 /// Processes of the host whose environment or command line can be seen to be a sandboxed program of this test: they
 /// carry `marker` in their source's first argument to `exec`.
@@ -253,21 +253,7 @@ fn supervisor_to_be_killed() {
 
 #[test]
 fn many_runs_leak_nothing() {
-    let output = alone("leftovers::three_hundred_runs")
-        .env("MANY", "1")
-        .output()
-        .expect("ran");
-    assert!(
-        output.status.success(),
-        "{}\n{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    assert!(
-        text(&output.stdout).contains("1 passed"),
-        "{}",
-        text(&output.stdout)
-    );
+    passes(alone("leftovers::three_hundred_runs").env("MANY", "1"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rlef_sandbox::{Config, Ending, Fault, Sandbox};
 
-use crate::{alone, config, limits, text};
+use crate::{alone, config, limits, passes, text};
 
 /// Runs `supervisor` in a process of its own that a shell has prepared; what it says is the message of its fault.
 fn supervised(prepare: &str, kind: &str) -> String {
@@ -16,14 +16,7 @@ fn supervised(prepare: &str, kind: &str) -> String {
         .arg(own.get_program())
         .args(own.get_args())
         .env("KIND", kind);
-    let output = command.output().expect("started");
-    let said = text(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{prepare}: {said}\n{}",
-        text(&output.stderr)
-    );
-    said
+    passes(&mut command)
 }
 
 #[test]
