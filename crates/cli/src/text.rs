@@ -34,19 +34,9 @@ pub fn error(error: &anyhow::Error) -> String {
     said
 }
 
-/// `text` with control characters other than line ends and tabs written out, as `\u{1b}`.
+/// `text` with what a terminal would obey written out, as `\u{1b}`; line ends and tabs stay.
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Beside the controls, the marks that turn the direction of writing around.
-        let hidden = c.is_control() && c != '\n' && c != '\t';
-        if hidden || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+    rlef_sandbox::visible(text).to_string()
 }
 
 /// `text` as a shell takes it for one word.
