@@ -184,6 +184,7 @@ fn the_least_limits_are_enough_for_the_least_program() {
         let judge = Judge::new(sandbox, config.clone()).unwrap();
         let problem = Problem {
             memory_limit_mb: 1,
+            time_limit_s: 0.1,
             ..problem()
         };
         let code = "print(int(input()) ** 2)";

@@ -79,6 +79,19 @@ pub enum Fault {
         /// The least that will do.
         needed: u64,
     },
+    /// A limit of this process itself is below what programs are promised.
+    #[error(
+        "programs may have {promised} {what} by their limits, and this process has a limit of {limit} itself: raise it, \
+         or lower that of the programs"
+    )]
+    OwnLimit {
+        /// The resource.
+        what: &'static str,
+        /// The hard limit in force.
+        limit: u64,
+        /// What the limits of a run say, with what the sandbox needs itself.
+        promised: u64,
+    },
     /// A call that cannot be made, whatever the program.
     #[error("the call cannot be made: {}", visible(.what))]
     Call {

@@ -94,8 +94,15 @@ impl Interpreter {
             add(folder)?;
         }
         add(&answer.executable)?;
-        let libraries =
-            libraries(&answer.executable, &answer.extensions).map_err(|e| wrong(e.to_string()))?;
+        let libraries = libraries(&answer.executable, &answer.extensions).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::TimedOut => Fault::Silent {
+                    path: answer.executable.clone(),
+                    patience: ask::PATIENCE,
+                },
+                _ => wrong(error.to_string()),
+            }
+        })?;
         for library in &libraries {
             add(library)?;
         }
@@ -220,7 +227,7 @@ fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<P
         .env("LD_TRACE_LOADED_OBJECTS", "1")
         .env("LD_PRELOAD", preload.join(":"));
     // A loader that does not know this way starts the binary, which reads an empty stdin and ends.
-    let listed = timed(command).map(|text| parse(&text)).unwrap_or_default();
+    let listed = listed(command)?;
     let rest: Vec<&PathBuf> = if listed.is_empty() {
         extensions.iter().collect()
     } else {
@@ -231,10 +238,19 @@ fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<P
     for file in rest.into_iter().map(PathBuf::as_path).chain(whole) {
         let mut command = Command::new(&loader);
         command.arg("--list").arg(file);
-        // An extension whose library is not installed cannot be imported outside either.
-        found.extend(timed(command).map(|text| parse(&text)).unwrap_or_default());
+        found.extend(self::listed(command)?);
     }
     Ok(found)
+}
+
+/// The libraries that a loader lists; none if it fails: an extension whose library is not installed cannot be imported
+/// outside either. One that does not answer in time has said nothing.
+fn listed(command: Command) -> io::Result<BTreeSet<PathBuf>> {
+    match timed(command) {
+        Ok(text) => Ok(parse(&text)),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
+        Err(_) => Ok(BTreeSet::new()),
+    }
 }
 
 /// Lines such as `libm.so.6 => /lib/libm.so.6 (0x7f…)` or `/lib64/ld-linux.so.2 (0x7f…)`.

@@ -282,6 +282,7 @@ impl Sandbox {
     }
 
     fn job(&self, job: &Job) -> Result<Finished, Fault> {
+        supervise::can_be_kept(job.limits, self.baseline)?;
         let mut repeated = false;
         loop {
             let slot = match self.lock().pop() {

@@ -149,7 +149,7 @@ fn limits_too_small_for_the_harness_are_told_with_the_range() {
     };
     assert!(least.check().is_ok());
     for (time_limit_s, memory_limit_mb, factor, range) in [
-        (1e-9, 64, 1.0, "`cpu` is 1ns; it must be from 10ms"),
+        (1e-9, 64, 1.0, "`cpu` is 1ns; it must be from 100ms"),
         (1e8, 64, 1.0, "(a year)"),
         (
             1.0,

@@ -32,6 +32,26 @@ fn too_few_files_are_told_with_the_number_that_it_takes() {
     assert!(said.contains("it runs"), "{said}");
 }
 
+/// A program that ran into a limit of the supervisor would be charged for it.
+#[test]
+fn own_limits_below_those_of_programs_are_a_fault() {
+    for (few, what) in [
+        ("ulimit -v 1000000", "bytes of address space (ulimit -v)"),
+        ("ulimit -f 30000", "bytes in a file (ulimit -f)"),
+        ("ulimit -t 2", "seconds of CPU time (ulimit -t)"),
+        ("ulimit -u 17", "processes (ulimit -u)"),
+    ] {
+        let said = supervised(few, "any");
+        // An ordinary user may already have as many processes as that.
+        let started = said.contains(what)
+            || few.contains("-u") && said.contains("raise the limit on processes");
+        assert!(started && said.contains("raise"), "{few}: {said}");
+    }
+    let enough = "ulimit -v 3000000; ulimit -f 100000; ulimit -t 60";
+    let said = supervised(enough, "any");
+    assert!(said.contains("it runs"), "{said}");
+}
+
 #[test]
 fn without_a_path_an_interpreter_is_not_looked_for() {
     for prepare in ["unset PATH", "export PATH="] {
