@@ -146,6 +146,23 @@ fn a_plan_knows_where_nothing_can_be_written() {
     }
 }
 
+/// What this process may not do itself it cannot allow to programs.
+#[test]
+fn a_plan_knows_the_limits_that_it_runs_under() {
+    for command in [&["train", "--dry-run"][..], &["eval", "--dry-run"]] {
+        let output = std::process::Command::new("sh")
+            .current_dir(rlef_tests::root())
+            .args(["-c", "ulimit -f 200; exec \"$@\"", "sh"])
+            .arg(rlef().get_program())
+            .args(command)
+            .output()
+            .expect("sh starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("ulimit -f"), "{stderr}");
+    }
+}
+
 /// A set of one problem.
 fn one_problem(folder: &Path, more: &Value) -> String {
     let mut problem = serde_json::json!({

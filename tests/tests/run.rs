@@ -186,3 +186,16 @@ fn another_backend_can_take_the_place_of_the_sandbox() {
         assert!(stderr.contains(words), "{command}: {stderr}");
     }
 }
+
+#[test]
+fn limits_that_no_program_could_keep_are_refused() {
+    for (options, words) in [
+        (["--cpu", "1e-9"], "100ms"),
+        (["--wall", "0.01"], "100ms"),
+        (["--memory", "0"], "memory"),
+    ] {
+        let output = run("print(1)\n", &options).code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(words), "{options:?}: {stderr}");
+    }
+}

@@ -144,10 +144,12 @@ fn a_limit_on_files_costs_the_checkpoint_and_not_the_table() {
     let rlef = rlef_tests::rlef();
     let output = Command::new("sh")
         .current_dir(rlef_tests::root())
-        .args(["-c", "ulimit -f 200; exec \"$@\"", "sh"])
+        .args(["-c", "ulimit -f 4000; exec \"$@\"", "sh"])
         .arg(rlef.get_program())
         .args(["train", "--iterations", "1", "--out", name(&run)])
         .args(SMALL)
+        // Programs get no more than their caller has itself.
+        .args(["--set", "judge.file_bytes=65536"])
         .output()
         .expect("sh starts");
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -170,7 +170,7 @@ fn backend(text: &str) -> Result<Backend, String> {
 pub struct Run {
     /// The program, in Python; `-` reads it from stdin, and the program's own stdin is then empty.
     pub file: PathBuf,
-    /// CPU time that it and its processes may use, in seconds.
+    /// CPU time that it and its processes may use, in seconds; at least 0.1.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub cpu: Duration,
     /// Wall-clock time that it may take, in seconds; default: the larger of 3 × --cpu and --cpu + 2.

@@ -30,6 +30,7 @@ mod interpreter;
 mod launcher;
 mod lifeline;
 mod outcome;
+mod own;
 mod policy;
 mod protection;
 mod rehearsal;

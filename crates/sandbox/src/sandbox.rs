@@ -10,6 +10,7 @@ use crate::candidate::{Candidate, CodeCache};
 use crate::cgroup::{Ability, Groups};
 use crate::interpreter::{HELPER, Interpreter};
 use crate::launcher::order;
+use crate::own;
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
 use crate::rehearsal::rehearse;
 use crate::slot::{self, Slot};
@@ -271,6 +272,16 @@ impl Sandbox {
         })
     }
 
+    /// Whether programs can be run under these limits here: they are in range ([`Limits::check`]), and this process has
+    /// itself what it would give.
+    ///
+    /// # Errors
+    /// [`Fault::Limit`] or [`Fault::OwnLimit`].
+    pub fn check(&self, limits: &Limits) -> Result<(), Fault> {
+        limits.check()?;
+        own::can_be_kept(limits, self.baseline)
+    }
+
     /// Each layer of protection and whether it is in force on this system.
     pub fn protections(&self) -> Vec<Protection> {
         self.protections.clone()
@@ -282,7 +293,7 @@ impl Sandbox {
     }
 
     fn job(&self, job: &Job) -> Result<Finished, Fault> {
-        supervise::can_be_kept(job.limits, self.baseline)?;
+        own::can_be_kept(job.limits, self.baseline)?;
         let mut repeated = false;
         loop {
             let slot = match self.lock().pop() {

@@ -14,6 +14,7 @@ use crate::candidate::{Code, CodeCache};
 use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
 use crate::launcher::order;
+use crate::own::within_own;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
@@ -30,7 +31,7 @@ const OPEN_FILES: u64 = 256;
 /// Main thread's stack and that of each new thread (soft), and what a program may raise it to (hard).
 const STACK_BYTES: (u64, u64) = (8 << 20, 64 << 20);
 /// The launcher and the run's first process count as processes of the same user, and so does a warm interpreter.
-const OWN_PROCESSES: u64 = 2;
+pub(crate) const OWN_PROCESSES: u64 = 2;
 /// The control group counts the warm interpreter and its go-between as well, and is not to be what decides.
 const SPARE_TASKS: u64 = 8;
 /// Address space where memory itself is bounded: programs map more than they touch, but what asks for much more than
@@ -40,12 +41,9 @@ const GENEROUS: (u64, u64) = (4, 4 << 30);
 const TMP_EXTRA: u64 = 64 << 10;
 
 /// Longer than any run; keeps sums of times from overflowing.
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub(crate) const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// More than any private /tmp can hold; keeps the kernel's rounding from overflowing.
-const MOST_BYTES: u64 = 1 << 50;
-
-/// More processes than any honest program has: of a larger limit, no more than this has to be kept.
-const MANY_PROCESSES: u64 = 1024;
+pub(crate) const MOST_BYTES: u64 = 1 << 50;
 
 /// What to run.
 pub(crate) struct Job<'a> {
@@ -278,62 +276,6 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
             .saturating_add(job.source.len() as u64)
             .saturating_add(TMP_EXTRA),
     }
-}
-
-/// Whether this process can give programs what these limits promise: a program that ran into one of ours would be charged
-/// for it.
-pub(crate) fn can_be_kept(limits: &Limits, baseline: Baseline) -> Result<(), Fault> {
-    let memory = limits.memory_bytes.min(MOST_BYTES);
-    let processes = u64::from(limits.processes).min(MANY_PROCESSES);
-    for (resource, what, promised) in [
-        (
-            libc::RLIMIT_AS,
-            "bytes of address space (ulimit -v)",
-            memory.saturating_add(baseline.mapped),
-        ),
-        (
-            libc::RLIMIT_FSIZE,
-            "bytes in a file (ulimit -f)",
-            limits.file_bytes.min(MOST_BYTES),
-        ),
-        (
-            libc::RLIMIT_CPU,
-            "seconds of CPU time (ulimit -t)",
-            limits.cpu.min(FOREVER).as_secs().saturating_add(1),
-        ),
-        (
-            libc::RLIMIT_NPROC,
-            "processes (ulimit -u)",
-            processes.saturating_add(OWN_PROCESSES),
-        ),
-    ] {
-        let limit = own_limit(resource).unwrap_or(promised);
-        if limit < promised {
-            return Err(Fault::OwnLimit {
-                what,
-                limit,
-                promised,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The most of a resource that this process may have and give.
-fn own_limit(resource: u32) -> Option<u64> {
-    let mut own = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is valid and the call only fills it in.
-    let answer = unsafe { libc::getrlimit(resource as _, &raw mut own) };
-    (answer == 0).then_some(own.rlim_max)
-}
-
-/// An ordinary user cannot raise a hard limit: what we have is the most that we can give.
-fn within_own((what, soft, hard): (u32, u64, u64)) -> (u32, u64, u64) {
-    let most = own_limit(what).unwrap_or(hard);
-    (what, soft.min(most), hard.min(most))
 }
 
 struct Run<'a> {

@@ -27,11 +27,14 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     if let Some(wall) = args.wall {
         limits.wall = wall;
     }
+    limits.check()?;
     let outcome = match &args.backend {
         Some(Backend(command)) => External::new(command.clone())
             .and_then(|external| external.run(&source, &stdin, &limits)),
-        None => Sandbox::new(Config::default())
-            .and_then(|sandbox| sandbox.run(&source, &stdin, &limits)),
+        None => Sandbox::new(Config::default()).and_then(|sandbox| {
+            sandbox.check(&limits)?;
+            sandbox.run(&source, &stdin, &limits)
+        }),
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
