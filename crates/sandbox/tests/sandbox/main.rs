@@ -14,6 +14,7 @@ mod lent;
 mod limits;
 mod modes;
 mod refused;
+mod soak;
 mod users;
 mod warm;
 
