@@ -110,6 +110,14 @@ fn a_plan_refuses_what_the_run_would() {
         ),
         (&["eval", "--dialogs", "/no/where.jsonl"], "/no/where.jsonl"),
         (&["eval", "--dialogs", "/"], "is a folder"),
+        (
+            &["eval", "--temperature", "nan"],
+            "`eval.temperature` is NaN",
+        ),
+        (
+            &["eval", "--set", "judge.python=/no/such/python"],
+            "/no/such/python",
+        ),
     ];
     for (arguments, wanted) in cases {
         let said = refused(arguments);
@@ -137,11 +145,8 @@ fn a_model_that_memory_cannot_hold_is_refused() {
 fn a_plan_knows_where_nothing_can_be_written() {
     for command in ["train", "sft"] {
         for out in ["/proc/run", "/dev/null/run", "/dev/null"] {
-            let mut arguments = vec![command, "--out", out];
-            let run = refusal(&arguments);
+            let run = refused_at(command, out);
             assert!(run.contains("/proc") || run.contains("/dev/null"), "{run}");
-            arguments.push("--dry-run");
-            assert_eq!(refusal(&arguments), run);
         }
     }
 }
@@ -164,7 +169,7 @@ fn a_plan_knows_the_limits_that_it_runs_under() {
 }
 
 /// A set of one problem.
-fn one_problem(folder: &Path, more: &Value) -> String {
+fn one_problem(folder: &Path, name: &str, more: &Value) -> String {
     let mut problem = serde_json::json!({
         "id": "echo",
         "statement": "Print what you read.",
@@ -176,7 +181,7 @@ fn one_problem(folder: &Path, more: &Value) -> String {
     });
     let more = more.as_object().expect("fields").clone();
     problem.as_object_mut().expect("fields").extend(more);
-    let file = folder.join("one.jsonl");
+    let file = folder.join(format!("{name}.jsonl"));
     std::fs::write(&file, format!("{problem}\n")).expect("a file");
     file.to_str().expect("plain text").to_owned()
 }
@@ -184,7 +189,15 @@ fn one_problem(folder: &Path, more: &Value) -> String {
 #[test]
 fn a_plan_knows_what_problems_lack() {
     let folder = tempfile::tempdir().expect("a folder");
-    let set = one_problem(folder.path(), &serde_json::json!({}));
+    let set = one_problem(folder.path(), "one", &serde_json::json!({}));
+    let calls = serde_json::json!([{ "input": "[1]", "output": "1" }]);
+    let function = serde_json::json!({
+        "function": "f",
+        "checker": { "kind": "value" },
+        "public_tests": calls,
+        "private_tests": [{ "input": "[2]", "output": "2" }],
+    });
+    let function = one_problem(folder.path(), "function", &function);
     for (arguments, wanted) in [
         (
             &[
@@ -197,6 +210,18 @@ fn a_plan_knows_what_problems_lack() {
                 "random",
             ][..],
             "echo",
+        ),
+        (
+            &[
+                "eval",
+                "--problems",
+                &function,
+                "--split",
+                "all",
+                "--set",
+                "judge.command=[\"python3\", \"{file}\"]",
+            ],
+            "problem echo is solved by a function",
         ),
         (
             &["sft", "--problems", &set, "--set", "train_split=all"],
@@ -255,11 +280,41 @@ fn a_model_that_cannot_answer_is_found_before_the_work() {
             model(&at("c"), tokenizer, template(unasked)),
         ),
         ("fuel", model(&at("d"), tokenizer, template(endless))),
+        (
+            "cannot be used",
+            model(&at("e"), "tokenizer.json", |file| {
+                let mut json: Value = serde_json::from_slice(&file).expect("JSON");
+                json["pre_tokenizer"] = serde_json::json!({ "type": "FixedLength", "length": 0 });
+                json.to_string().into_bytes()
+            }),
+        ),
     ];
     for (words, model) in cases {
         let said = refused(&["eval", "--model", &model]);
         assert!(said.contains(words), "{words}: {said}");
     }
+}
+
+#[test]
+fn names_of_any_length_are_taken_or_refused() {
+    let key = format!("{}=1", vec!["a"; 40_000].join("."));
+    assert!(refusal(&["train", "--dry-run", "--set", &key]).contains("unknown setting"));
+    let long = "a".repeat(300);
+    for out in [long.clone(), format!("runs/{long}/below")] {
+        let said = refused_at("train", &out);
+        assert!(said.contains("300 bytes"), "{said}");
+        assert_eq!(
+            refused_at("sft", &out),
+            said.replace("run folder", "folder for the model")
+        );
+    }
+}
+
+/// The same refusal of an --out from the plan and from the run.
+fn refused_at(command: &str, out: &str) -> String {
+    let run = refusal(&[command, "--out", out]);
+    assert_eq!(refusal(&[command, "--out", out, "--dry-run"]), run);
+    run
 }
 
 #[test]

@@ -199,3 +199,16 @@ fn limits_that_no_program_could_keep_are_refused() {
         assert!(stderr.contains(words), "{options:?}: {stderr}");
     }
 }
+
+#[test]
+fn another_interpreter_can_be_named() {
+    let report = json(
+        "import sys; print(sys.version_info[0])",
+        &["--python", "python3"],
+        0,
+    );
+    assert_eq!(report["stdout"], "3\n");
+    let output = run("print(1)", &["--python", "/no/such/python"]).code(3);
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.contains("/no/such/python"), "{stderr}");
+}

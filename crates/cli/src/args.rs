@@ -183,6 +183,9 @@ pub struct Run {
     /// file. It is split as a shell would, but no shell runs it.
     #[arg(long, value_name = "COMMAND", value_parser = backend)]
     pub backend: Option<Backend>,
+    /// The Python interpreter; default: python3 on the PATH.
+    #[arg(long, value_name = "PATH", conflicts_with = "backend")]
+    pub python: Option<PathBuf>,
     /// Print one JSON object instead: how it ended, its output, time and memory.
     #[arg(long)]
     pub json: bool,
@@ -216,6 +219,9 @@ pub struct Judge {
     /// file. It is split as a shell would, but no shell runs it.
     #[arg(long, value_name = "COMMAND", value_parser = backend)]
     pub backend: Option<Backend>,
+    /// The Python interpreter; default: python3 on the PATH.
+    #[arg(long, value_name = "PATH", conflicts_with = "backend")]
+    pub python: Option<PathBuf>,
     /// Print JSON: every test with its verdict, output, time and first difference.
     #[arg(long)]
     pub json: bool,

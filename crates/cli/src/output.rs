@@ -1,5 +1,6 @@
 //! Where results go: found to be writable before the work, and replaced only when the new content is whole.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,6 +8,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access};
+
+/// What a run writes at least, folders included.
+const FILES: u64 = 24;
+
+/// Longest name of a file, in bytes, as all file systems in use have it.
+const LONGEST_NAME: usize = 255;
+
+fn short_enough(name: &OsStr) -> Result<()> {
+    if name.len() > LONGEST_NAME {
+        bail!(
+            "the name {:?} has {} bytes, more than the {LONGEST_NAME} that a file's name may have",
+            name,
+            name.len()
+        );
+    }
+    Ok(())
+}
 
 /// Checks that `bytes` could be written below `dir`, which need not be there yet. Writes nothing.
 ///
@@ -16,6 +34,9 @@ pub fn room(dir: &Path, bytes: u64) -> Result<()> {
     let whole = std::path::absolute(dir).context("the working folder is gone")?;
     let mut there = whole.as_path();
     while !there.exists() {
+        if let Some(name) = there.file_name() {
+            short_enough(name)?;
+        }
         // A link that leads nowhere is not there but would be in the way.
         if there.is_symlink() {
             bail!("{} is a link that leads nowhere", there.display());
@@ -32,6 +53,14 @@ pub fn room(dir: &Path, bytes: u64) -> Result<()> {
     };
     if system.flags().contains(FsFlags::ST_RDONLY) {
         bail!("{} is on a read-only file system", there.display());
+    }
+    // Some file systems do not count files, and say that they have none.
+    if system.files() > 0 && system.files_available() < FILES {
+        bail!(
+            "{} has room for {} more files, and {FILES} are needed at least; give another folder, or make room",
+            there.display(),
+            system.files_available()
+        );
     }
     let free = system
         .blocks_available()
@@ -75,31 +104,53 @@ pub struct Draft {
     file: BufWriter<File>,
 }
 
+/// Where a draft goes.
+enum Place {
+    /// To a device or a pipe.
+    Direct,
+    /// Beside this file, which a link may have led to.
+    Beside { file: PathBuf, part: PathBuf },
+}
+
 impl Draft {
     /// Checks that a draft for `name` could be opened. Writes nothing.
     ///
     /// # Errors
     /// As [`Draft::open`], as far as it can be known.
     pub fn check(name: &Path) -> Result<()> {
-        if name.is_dir() {
+        Self::place(name).map(|_| ())
+    }
+
+    fn place(name: &Path) -> Result<Place> {
+        let wrong = || format!("cannot write {}", name.display());
+        if name.is_dir() || name.as_os_str().as_encoded_bytes().ends_with(b"/") {
             bail!("{} is a folder; give the name of a file", name.display());
         }
+        let mut file = name.to_owned();
         if name.exists() {
-            access(name, AccessFlags::W_OK)
-                .with_context(|| format!("cannot write {}", name.display()))?;
-            if !name.is_file() {
-                return Ok(());
+            access(name, AccessFlags::W_OK).with_context(wrong)?;
+            // Through links: also /dev/stdout is one.
+            file = name.canonicalize().with_context(wrong)?;
+            let system = ["/dev", "/proc"].iter().any(|f| file.starts_with(f));
+            if system || !file.is_file() || name.starts_with("/proc") || name.starts_with("/dev") {
+                return Ok(Place::Direct);
             }
+        } else if name.is_symlink() {
+            bail!("{} is a link that leads nowhere", name.display());
         }
-        let folder = folder(name);
+        let folder = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
         if !folder.is_dir() {
-            bail!(
-                "cannot write {}: there is no folder {}",
-                name.display(),
-                folder.display()
-            );
+            bail!("{}: there is no folder {}", wrong(), folder.display());
         }
-        room(folder, 1)
+        room(&folder, 1)?;
+        let mut part = file.file_name().map(OsStr::to_owned).unwrap_or_default();
+        part.push(format!(".{}.part", std::process::id()));
+        short_enough(&part).with_context(wrong)?;
+        let part = folder.join(part);
+        Ok(Place::Beside { file, part })
     }
 
     /// Begins.
@@ -107,19 +158,21 @@ impl Draft {
     /// # Errors
     /// A name that cannot be written.
     pub fn open(name: &Path) -> Result<Self> {
-        Self::check(name)?;
-        let beside = if name.exists() && !name.is_file() {
-            None
-        } else {
-            let mut part = name.as_os_str().to_owned();
-            part.push(format!(".{}.part", std::process::id()));
-            Some(PathBuf::from(part))
+        let (name, beside, file) = match Self::place(name)? {
+            // Not from its beginning: it may be the file that stdout is, too.
+            Place::Direct => (
+                name.to_owned(),
+                None,
+                File::options().append(true).open(name),
+            ),
+            Place::Beside { file, part } => {
+                let made = File::create(&part);
+                (file, Some(part), made)
+            }
         };
-        let path = beside.as_deref().unwrap_or(name);
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = file.with_context(|| format!("cannot write {}", name.display()))?;
         Ok(Self {
-            name: name.to_owned(),
+            name,
             beside,
             file: BufWriter::new(file),
         })
@@ -158,13 +211,6 @@ impl Drop for Draft {
     }
 }
 
-fn folder(name: &Path) -> &Path {
-    match name.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +240,37 @@ mod tests {
         let mut full = Draft::open(Path::new("/dev/full")).unwrap();
         full.line("x").unwrap();
         assert!(full.finish().is_err());
+    }
+
+    #[test]
+    fn a_link_stays_and_what_it_leads_to_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut draft = Draft::open(&link).unwrap();
+        draft.line("new").unwrap();
+        draft.finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "new\n");
+        // As /dev/stdout is one: a link to a device.
+        let device = dir.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        Draft::open(&device).unwrap().finish().unwrap();
+        assert!(device.is_symlink());
+    }
+
+    #[test]
+    fn names_that_no_file_can_have_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = |n| dir.path().join("a".repeat(n));
+        assert!(Draft::check(&long(230)).is_ok());
+        // With what a draft adds to it.
+        for name in [long(252), long(300), dir.path().join("new/")] {
+            assert!(Draft::check(&name).is_err(), "{}", name.display());
+        }
+        assert!(room(&long(255), 1).is_ok());
+        assert!(room(&long(256).join("below"), 1).is_err());
     }
 
     #[test]

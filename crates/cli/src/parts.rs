@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{SigHandler, Signal};
 use rlef_judge::{Judge, JudgeConfig};
 use rlef_model::ModelFolder;
 use rlef_policy::{LocalPolicy, Task};
@@ -15,13 +16,25 @@ use rlef_sandbox::{Config, External, Sandbox};
 
 /// A judge on a fresh sandbox, or on the command that is to take its place. Made before anything large is in memory.
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
+    let python = (config.python != JudgeConfig::default().python).then_some(&config.python);
     if !config.command.is_empty() {
+        if python.is_some() {
+            bail!("setting `judge.python` has no effect with `judge.command`: leave it out");
+        }
         let external =
             External::new(config.command.clone()).context("the command in place of the sandbox")?;
         return Judge::new(external, config.clone()).context("the judge cannot be set up");
     }
-    let sandbox = Sandbox::new(Config::default()).context("the sandbox cannot be set up")?;
+    let sandbox = sandbox(python.map(Path::new)).context("the sandbox cannot be set up")?;
     Judge::new(sandbox, config.clone()).context("the judge cannot be set up")
+}
+
+/// A sandbox on this interpreter, or on the `python3` of the PATH.
+pub fn sandbox(python: Option<&Path>) -> Result<Sandbox, rlef_sandbox::Fault> {
+    Sandbox::new(Config {
+        interpreter: python.map(Path::to_owned),
+        ..Config::default()
+    })
 }
 
 /// The problems of a split; at most `limit`, 0 for all.
@@ -117,8 +130,13 @@ fn read_text(from: impl Read, name: &str) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8 text"))
 }
 
-/// A flag that ctrl-C (or SIGTERM) raises; a second one ends the process at once.
+/// A flag that ctrl-C, SIGTERM and SIGHUP raise; a second one ends the process at once. A signal that was ignored when
+/// the command began (`nohup`) stays so.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let ignored: Vec<Signal> = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .filter(|signal| is_ignored(*signal))
+        .collect();
     let stop = Arc::new(AtomicBool::new(false));
     let raised = stop.clone();
     ctrlc::set_handler(move || {
@@ -128,5 +146,18 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
         crate::say_err!("\nstopping (once more: at once)");
     })
     .context("cannot listen for ctrl-C")?;
+    for signal in ignored {
+        // SAFETY: ignoring a signal runs none of our code.
+        unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) }
+            .context("cannot ignore a signal")?;
+    }
     Ok(stop)
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    let path = "/proc/self/status";
+    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal as u64 - 1) & 1 == 1)
 }

@@ -39,6 +39,13 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
         };
         let key = key.trim();
         let value = value.trim();
+        if !known.iter().any(|k| k == key) {
+            bail!(
+                "unknown setting `{}`{}",
+                crate::text::line(key, 200),
+                nearest(key, &known)
+            );
+        }
         // Where a text is wanted, what was typed is that text: a folder may be called `true` or `1_000`.
         let value = if wants_text(&merged, key) && !value.starts_with(['"', '\'']) {
             Value::String(value.to_owned())
@@ -46,7 +53,7 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
             parse_value(value)
         };
         overlay(&mut merged, nested(key, value), "", &known)
-            .with_context(|| format!("in --set {item}"))?;
+            .with_context(|| format!("in {}", crate::text::line(item, 200)))?;
     }
     serde_path_to_error::deserialize(Value::Table(merged)).map_err(
         |e: serde_path_to_error::Error<toml::de::Error>| {
@@ -184,6 +191,10 @@ fn kind(value: &Value) -> &'static str {
 
 /// ", did you mean …?" with the most alike known name, whole or by its last part.
 pub fn nearest(name: &str, known: &[String]) -> String {
+    // Longer than any name: it is like none.
+    if name.len() > 200 {
+        return String::new();
+    }
     let last = |s: &str| s.rsplit('.').next().unwrap_or(s).to_owned();
     let alike = |k: &String| {
         let whole = strsim::normalized_damerau_levenshtein(name, k);
@@ -212,6 +223,12 @@ fn nested(key: &str, value: Value) -> Table {
 
 /// A TOML value where it is one, else the text itself: `--set model=tiny` needs no quotes.
 fn parse_value(text: &str) -> Value {
+    // However they are written, and TOML knows one way only.
+    if let Ok(x) = text.parse::<f64>()
+        && !x.is_finite()
+    {
+        return Value::Float(x);
+    }
     format!("x = {text}")
         .parse::<Table>()
         .ok()

@@ -16,6 +16,8 @@ pub struct JudgeConfig {
     /// `{file}` stands for the program's file. What a program may see, reach and use is then the command's business.
     /// Default: none.
     pub command: Vec<String>,
+    /// The Python interpreter of the sandbox: a name on the PATH or a file. Default: `python3`.
+    pub python: String,
     /// CPU seconds allowed = the problem's time limit × this. Default 1.
     pub time_factor: f64,
     /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
@@ -50,6 +52,7 @@ impl Default for JudgeConfig {
     fn default() -> Self {
         Self {
             command: vec![],
+            python: "python3".into(),
             time_factor: 1.0,
             wall_factor: 3.0,
             wall_extra_s: 2.0,

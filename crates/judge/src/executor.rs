@@ -41,6 +41,11 @@ pub trait Executor: Send + Sync {
         })
     }
 
+    /// Whether it can call functions.
+    fn calls(&self) -> bool {
+        false
+    }
+
     /// Whether programs can be run under these limits at all.
     ///
     /// # Errors
@@ -116,6 +121,10 @@ impl Executor for Sandbox {
         Box::new(Sandbox::candidate(self, source))
     }
 
+    fn calls(&self) -> bool {
+        true
+    }
+
     fn check(&self, limits: &Limits) -> Result<(), BoxError> {
         Ok(Sandbox::check(self, limits)?)
     }
@@ -166,6 +175,10 @@ impl<E: Executor + ?Sized> Executor for Arc<E> {
 
     fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
         (**self).candidate(source)
+    }
+
+    fn calls(&self) -> bool {
+        (**self).calls()
     }
 
     fn check(&self, limits: &Limits) -> Result<(), BoxError> {

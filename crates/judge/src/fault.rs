@@ -32,6 +32,16 @@ pub enum Fault {
         /// What the checker said.
         source: CheckerError,
     },
+    /// The problem's tests call a function, and what runs programs here cannot.
+    #[error(
+        "problem {} is solved by a function, and the command that runs programs in place of the sandbox cannot call \
+         any; leave `judge.command` (--backend) out, or the problem",
+        visible(.problem)
+    )]
+    Calls {
+        /// Problem id.
+        problem: String,
+    },
     /// There is nothing to judge by; passing none of none is not passing.
     #[error(
         "problem {} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out",

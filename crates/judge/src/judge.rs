@@ -130,7 +130,7 @@ impl Judge {
     /// Whether programs for `problem` can be judged at all: its limits can be kept and its checker compares.
     ///
     /// # Errors
-    /// [`Fault::Limits`] or [`Fault::Checker`].
+    /// [`Fault::Limits`], [`Fault::Calls`] or [`Fault::Checker`].
     pub fn check(&self, problem: &Problem) -> Result<(), Fault> {
         let limits = self.config.limits_for(problem)?;
         self.executor
@@ -139,6 +139,11 @@ impl Judge {
                 problem: problem.id.clone(),
                 what: error.to_string(),
             })?;
+        if problem.function.is_some() && !self.executor.calls() {
+            return Err(Fault::Calls {
+                problem: problem.id.clone(),
+            });
+        }
         usable(&problem.checker, problem.function.is_some()).map_err(|source| Fault::Checker {
             problem: problem.id.clone(),
             source,

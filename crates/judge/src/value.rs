@@ -7,6 +7,8 @@ mod json;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use rlef_problems::{Checker, CheckerError};
 use rlef_sandbox::{Returned, Value};
 
@@ -88,9 +90,14 @@ fn differs<'v>(
             true
         }
         (Dict(wanted), Dict(found)) if wanted.len() == found.len() => {
+            // Keys of a dictionary differ from each other, so each can be met only once; those of JSON are texts.
+            let by_key: HashMap<&[u8], &Value> = found.iter().filter_map(text_key).collect();
             for (key, a) in wanted {
-                // Keys of a dictionary differ from each other, so each can be met only once.
-                let Some((_, b)) = found.iter().find(|(k, _)| k == key) else {
+                let b = match key {
+                    Str(key) => by_key.get(&**key),
+                    _ => None,
+                };
+                let Some(b) = b else {
                     return Some((expected, got));
                 };
                 let end = place.len();
@@ -105,8 +112,12 @@ fn differs<'v>(
         }
         (Int(a), Int(b)) => a == b,
         (Float(a), Float(b)) => near(*a, *b, rule),
-        (Int(a), Float(b)) => rule.by_value && number(a).is_some_and(|a| near(a, *b, rule)),
-        (Float(a), Int(b)) => rule.by_value && number(b).is_some_and(|b| near(*a, b, rule)),
+        (Int(a), Float(b)) => {
+            rule.by_value && (whole(*b).as_ref() == Some(a) || roughly(number(a), *b, rule))
+        }
+        (Float(a), Int(b)) => {
+            rule.by_value && (whole(*a).as_ref() == Some(b) || roughly(*a, number(b), rule))
+        }
         (Str(a), Str(b)) => a == b,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::None, Value::None) => true,
@@ -124,17 +135,47 @@ fn near(expected: f64, got: f64, rule: &Rule) -> bool {
     difference <= rule.abs || difference <= rule.rel * expected.abs() || difference == 0.0
 }
 
-/// A whole number as floating point, if it can be one without loss.
-fn number(hex: &str) -> Option<f64> {
-    let (negative, digits) = match hex.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, hex),
+/// Within one of the tolerances where there are any, of two numbers of which one may have been rounded.
+fn roughly(expected: f64, got: f64, rule: &Rule) -> bool {
+    (rule.abs > 0.0 || rule.rel > 0.0) && near(expected, got, rule)
+}
+
+fn text_key((key, value): &(Value, Value)) -> Option<(&[u8], &Value)> {
+    match key {
+        Value::Str(key) => Some((key, value)),
+        _ => None,
+    }
+}
+
+/// The floating-point number nearest to a whole number, but for the last bit of very large ones; infinite beyond them.
+fn number(hex: &str) -> f64 {
+    let (sign, digits) = match hex.strip_prefix('-') {
+        Some(digits) => (-1.0, digits),
+        None => (1.0, hex),
     };
-    let whole = u64::from_str_radix(digits, 16).ok()?;
-    let float = whole as f64;
-    // 2^53 is where neighbours begin to share a floating-point number.
-    let exact = whole <= 1 << 53;
-    exact.then_some(if negative { -float } else { float })
+    // 60 bits are more than such a number has.
+    let (first, rest) = digits.split_at(digits.len().min(15));
+    let first = u64::from_str_radix(first, 16).unwrap_or(0) as f64;
+    let places = i32::try_from(rest.len()).unwrap_or(i32::MAX);
+    sign * first * 16f64.powi(places)
+}
+
+/// A floating-point number without a fraction as a whole one, digit for digit as [`Value::Int`] has it.
+fn whole(x: f64) -> Option<String> {
+    if !x.is_finite() || x.fract() != 0.0 {
+        return None;
+    }
+    let sign = if x < 0.0 { "-" } else { "" };
+    let bits = x.abs().to_bits();
+    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
+    // x = mantissa × 2^power; 0 and what is smaller than 1 have no power that counts.
+    let power = (bits >> 52) as i64 - 1075;
+    if power <= 0 {
+        return Some(format!("{sign}{:x}", x.abs() as u64));
+    }
+    let (zeros, shift) = (power as usize / 4, power as u32 % 4);
+    let digits = u128::from(mantissa) << shift;
+    Some(format!("{sign}{digits:x}{}", "0".repeat(zeros)))
 }
 
 /// Roughly what a value takes in memory, in bytes.

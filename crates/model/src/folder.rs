@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 
 use crate::weights::{self, Named};
-use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError};
+use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError, tokenizer};
 
 /// Files that a folder needs beside its weights.
 pub const FILES: [&str; 3] = ["config.json", "tokenizer.json", "tokenizer_config.json"];
@@ -62,10 +62,7 @@ impl ModelFolder {
         let config = LlamaConfig::parse(bytes, &path)?;
         let (path, bytes) = get("tokenizer.json")?;
         let tokenizer =
-            tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| ModelError::Tokenizer {
-                path,
-                why: e.to_string(),
-            })?;
+            tokenizer::parse(bytes).map_err(|why| ModelError::Tokenizer { path, why })?;
         let (path, bytes) = get("tokenizer_config.json")?;
         let tokenizer = serde_json::from_slice(bytes)
             .map_err(|e| e.to_string())
@@ -99,12 +96,38 @@ impl ModelFolder {
     }
 }
 
-/// Writes `files` and then the weights into `dir`, which is made if need be.
+/// Writes `files` and the weights into `dir`, which is made if need be. Everything is written under other names first,
+/// so that what cannot be written whole leaves a model that is there as it was; then the old weights go before anything
+/// takes its name and the new ones come last: a folder without weights is not taken for a model.
+///
+/// # Errors
+/// What cannot be written.
 pub fn save(dir: &Path, files: &[(String, Vec<u8>)], tensors: &Named) -> Result<(), ModelError> {
     std::fs::create_dir_all(dir).map_err(|e| ModelError::io(dir, e))?;
-    for (name, bytes) in files {
-        let path = dir.join(name);
-        std::fs::write(&path, bytes).map_err(|e| ModelError::io(&path, e))?;
+    let part = |name: &str| dir.join(format!("{name}.partial"));
+    let write = || {
+        for (name, bytes) in files {
+            let path = part(name);
+            std::fs::write(&path, bytes).map_err(|e| ModelError::io(&path, e))?;
+        }
+        weights::write_file(&part(WEIGHTS), tensors)
+    };
+    write().inspect_err(|_| {
+        // On a full disk they would keep the space that the next try needs.
+        for name in files.iter().map(|(name, _)| name.as_str()).chain([WEIGHTS]) {
+            let _ = std::fs::remove_file(part(name));
+        }
+    })?;
+    let weights = dir.join(WEIGHTS);
+    match std::fs::remove_file(&weights) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(ModelError::io(&weights, e));
+        }
+        _ => {}
     }
-    weights::write_file(&dir.join(WEIGHTS), tensors)
+    for name in files.iter().map(|(name, _)| name.as_str()).chain([WEIGHTS]) {
+        let path = dir.join(name);
+        std::fs::rename(part(name), &path).map_err(|e| ModelError::io(&path, e))?;
+    }
+    Ok(())
 }

@@ -42,7 +42,7 @@ impl ChatTokenizer {
             why,
         };
         let bytes = std::fs::read(&path).map_err(|e| ModelError::io(&path, e))?;
-        let tokenizer = Tokenizer::from_bytes(&bytes).map_err(|e| fail(e.to_string()))?;
+        let tokenizer = parse(&bytes).map_err(&fail)?;
         let config_path = dir.join("tokenizer_config.json");
         let text =
             std::fs::read_to_string(&config_path).map_err(|e| ModelError::io(&config_path, e))?;
@@ -260,6 +260,54 @@ impl ChatTokenizer {
         pieces.push(rest.to_owned());
         Ok(pieces)
     }
+}
+
+/// Reads a `tokenizer.json`. What it says of truncation and padding is for batches of single texts and does not concern
+/// dialogs, which are neither cut nor filled.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
+    let mut file: serde_json::Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    if let Some(file) = file.as_object_mut() {
+        file.insert("truncation".into(), serde_json::Value::Null);
+        file.insert("padding".into(), serde_json::Value::Null);
+    }
+    let bytes = serde_json::to_vec(&file).map_err(|e| e.to_string())?;
+    // Some parts of the library panic over settings that they do not expect, when they are read or first used.
+    quietly(|| {
+        let tokenizer = Tokenizer::from_bytes(&bytes).map_err(|e| e.to_string())?;
+        tokenizer
+            .encode_fast("Read n. Print 1 2 3.\n", false)
+            .map_err(|e| e.to_string())?;
+        Ok(tokenizer)
+    })
+    .unwrap_or_else(|why| Err(format!("cannot be used: {why}")))
+}
+
+thread_local! {
+    /// Whether a panic of this thread is caught and told as an error.
+    static CAUGHT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// What `work` gives, or what it panicked with, which is not printed.
+fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: std::sync::Once = std::sync::Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !CAUGHT.get() {
+                before(panic);
+            }
+        }));
+    });
+    CAUGHT.set(true);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    CAUGHT.set(false);
+    result.map_err(|panic| match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => match panic.downcast::<&str>() {
+            Ok(text) => text.to_string(),
+            Err(_) => "the library gave up".into(),
+        },
+    })
 }
 
 /// Steps that a template may take: a thousand times what a long dialog needs, and over within a second or so.

@@ -1,6 +1,7 @@
 //! Compares what a program printed with what it should have printed: on bytes, in linear time, in the trusted process.
 //! It runs no checker programs (`custom`); such problems can be read but not judged.
 
+mod decimal;
 mod number;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What a problem must fulfil beyond its types.
 
+mod function;
 mod name;
 mod values;
 
@@ -75,7 +76,7 @@ impl Problem {
     /// A function and the checker for values belong together, and its tests are JSON that some program can pass.
     fn check_function(&self) -> Result<(), Invalid> {
         let by_value = matches!(self.checker, Checker::Value { .. });
-        let Some(function) = &self.function else {
+        let Some(called) = &self.function else {
             return if by_value {
                 invalid(
                     "checker",
@@ -91,13 +92,8 @@ impl Problem {
                 "must be of kind `value`, as the tests call a function",
             );
         }
-        let name = |part: &str| {
-            part.chars().all(|c| c.is_alphanumeric() || c == '_')
-                && !part.starts_with(|c: char| c.is_numeric())
-                && !part.is_empty()
-        };
-        if !function.split('.').all(name) {
-            return invalid("function", format!("{function:?} is not a name"));
+        if let Some(what) = called.split('.').find_map(function::unusable) {
+            return invalid("function", what);
         }
         for (list, tests) in [
             ("public_tests", &self.public_tests),

@@ -52,30 +52,52 @@ impl External {
         if !command[1..].iter().any(|part| part.contains(FILE)) {
             return Err(wrong("does not say where the program's file goes: {file}"));
         }
-        let external = Self {
-            command: command.clone(),
-        };
-        let limits = Limits::with_cpu(Duration::from_secs(20));
-        let tried = external.run("print(input()[::-1])", b"abc", &limits)?;
-        if tried.ending != Ending::Exited(0) || tried.stdout != b"cba\n" {
-            let said = String::from_utf8_lossy(&tried.stderr);
-            let what = format!(
-                "does not run a Python program: {}, {}",
-                tried.ending,
-                said.trim_end().lines().last().unwrap_or("nothing said")
-            );
-            return Err(wrong(&what));
-        }
+        let external = Self { command };
+        external.works()?;
         Ok(external)
+    }
+
+    /// Whether it runs a program that answers.
+    fn works(&self) -> Result<(), Fault> {
+        let limits = Limits::with_cpu(Duration::from_secs(20));
+        let tried = self.run_once("print(input()[::-1])", b"abc", &limits)?;
+        if tried.ending == Ending::Exited(0) && tried.stdout == b"cba\n" {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&tried.stderr);
+        let what = format!(
+            "does not run a Python program: {}, {}",
+            tried.ending,
+            said.trim_end().lines().last().unwrap_or("nothing said")
+        );
+        Err(Fault::External {
+            command: self.command.join(" "),
+            what,
+        })
     }
 
     /// Runs `source` with `stdin` and waits for its end. Of the limits, CPU time (of each process, and of all that were
     /// waited for), wall-clock time and the size of the outputs are kept; the others are the command's business.
     ///
+    /// How a command fails by itself cannot be told from how programs fail: after each failure it is tried again with
+    /// the program that answers, and if that fails as well the program is not to blame.
+    ///
     /// # Errors
     /// A fault says nothing about the program.
     pub fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
-        let folder = tempfile::tempdir().map_err(Fault::system("making a folder"))?;
+        let outcome = self.run_once(source, stdin, limits)?;
+        match outcome.ending {
+            Ending::Exited(0) | Ending::OutputLimit => {}
+            _ => self.works()?,
+        }
+        Ok(outcome)
+    }
+
+    fn run_once(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
+        let folder = tempfile::tempdir().map_err(|reason| Fault::Broken {
+            doing: "making a folder for temporary files (TMPDIR)",
+            reason: format!("{}: {reason}", std::env::temp_dir().display()),
+        })?;
         let write = |name: &str, bytes: &[u8]| -> io::Result<_> {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes)?;

@@ -15,7 +15,7 @@ pub enum Fault {
     /// No interpreter of that name.
     #[error(
         "no interpreter `{}`: {}; install Python 3.8 or later, or give the file of one (`--python FILE`, \
-         `Config::interpreter`)",
+         setting `judge.python`)",
         visible(.wanted.display()), visible(.reason)
     )]
     NoInterpreter {
@@ -36,7 +36,7 @@ pub enum Fault {
     #[error(
         "the interpreter `{}` did not answer within {patience:?}: the machine may be too busy, or what is started under \
          this name hangs; try again when less is running, or give the file of another (`--python FILE`, \
-         `Config::interpreter`)",
+         setting `judge.python`)",
         visible(.path.display())
     )]
     Silent {

@@ -184,6 +184,8 @@ pub struct Way {
     set_up: Duration,
 }
 
+type Made = fn(Box<Sandbox>) -> How;
+
 enum How {
     Command(Vec<String>),
     Run(Box<Sandbox>),
@@ -194,7 +196,7 @@ impl Way {
     /// The bare interpreter first; of the others those that are installed.
     pub fn all(setting: &Setting) -> Result<Vec<Self>> {
         let mut all = vec![Self::command("bare `python3 file.py`", setting.bare())];
-        let sandboxes: [(&str, bool, u32, fn(Box<Sandbox>) -> How); 3] = [
+        let sandboxes: [(&str, bool, u32, Made); 3] = [
             ("**rlef**, one test", true, 1, How::Run),
             (
                 "**rlef**, candidate with 10 tests, compiling included",

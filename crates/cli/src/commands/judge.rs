@@ -20,10 +20,13 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
         None => parts::problem(&args.problem, &["basics", "micro"])?,
     };
     let code = parts::program(&args.file)?;
-    let config = JudgeConfig {
+    let mut config = JudgeConfig {
         command: args.backend.clone().map(|b| b.0).unwrap_or_default(),
         ..JudgeConfig::default()
     };
+    if let Some(python) = &args.python {
+        config.python = python.display().to_string();
+    }
     let judge = match parts::judge(&config) {
         Ok(judge) => judge,
         Err(error) => return Ok(super::fault(&error)),

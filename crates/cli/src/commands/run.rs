@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use rlef_sandbox::{Config, Ending, External, Limits, Outcome, Sandbox};
+use rlef_sandbox::{Ending, External, Limits, Outcome};
 use serde::Serialize;
 
 use crate::args::{Backend, Run};
@@ -31,7 +31,7 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     let outcome = match &args.backend {
         Some(Backend(command)) => External::new(command.clone())
             .and_then(|external| external.run(&source, &stdin, &limits)),
-        None => Sandbox::new(Config::default()).and_then(|sandbox| {
+        None => parts::sandbox(args.python.as_deref()).and_then(|sandbox| {
             sandbox.check(&limits)?;
             sandbox.run(&source, &stdin, &limits)
         }),

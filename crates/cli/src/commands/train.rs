@@ -5,6 +5,7 @@ mod history;
 mod measure;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,13 +124,19 @@ impl Parts {
         (shared > 0).then_some(shared)
     }
 
-    /// What the run will write at least, in bytes: the checkpoint at the end and one on the way, weights in f32.
+    /// What the run will write, in bytes: the checkpoint at the end and those on the way, weights in f32.
     fn bytes(&self, config: &TrainConfig) -> u64 {
+        let on_the_way = match config.checkpoint_every {
+            0 => 0,
+            every => config.iterations / every,
+        };
         let networks = match config.ppo.value {
             ValueKind::Head => 1,
             ValueKind::Separate => 2,
         };
-        (self.folder.config.num_params() as u64).saturating_mul(4 * networks * 2)
+        (self.folder.config.num_params() as u64)
+            .saturating_mul(4 * networks)
+            .saturating_mul(1 + on_the_way as u64)
     }
 
     fn plan(&self, config: &TrainConfig) -> String {
@@ -293,6 +300,13 @@ impl Run {
         kept
     }
 
+    /// The latest checkpoint on the way that is there.
+    fn last_saved(&self, done: usize) -> Option<PathBuf> {
+        let at = |step: usize| self.out.dir().join(format!("checkpoints/step_{step}"));
+        let whole = |dir: &PathBuf| dir.join(rlef_model::folder::WEIGHTS).exists();
+        (1..=done).rev().map(at).find(whole)
+    }
+
     fn plot(&self) -> Result<()> {
         let title = format!("{} on {}", self.config.model, self.config.problems);
         let curve = self.out.dir().join("curve.svg");
@@ -311,12 +325,20 @@ impl Run {
         let turns = self.config.episode.max_turns;
         let drawn = self.plot();
         let done = self.trainer.iteration();
+        // Only what is there is named.
+        let mut there = String::new();
+        if saved.is_ok() {
+            there.push_str(&format!("; checkpoint {}", checkpoint.display()));
+        } else if let Some(last) = self.last_saved(done) {
+            there.push_str(&format!("; the last checkpoint is {}", last.display()));
+        }
+        if drawn.is_ok() {
+            there.push_str(&format!(", curve {}", curve.display()));
+        }
         crate::say!(
-            "{done} of {} iterations, {} of training; checkpoint {}, curve {}",
+            "{done} of {} iterations, {} of training{there}",
             self.config.iterations,
             duration(self.history.seconds),
-            checkpoint.display(),
-            curve.display()
         );
         let summary = if self.stopped() {
             None
@@ -334,13 +356,17 @@ impl Run {
                 }
                 let split = &self.config.eval.test_split;
                 // With the run's own settings: others would measure something else.
-                crate::say!(
-                    "stopped before the {split} split was measured; `rlef eval --config {} --model {} --split {} \
-                     --k {turns}` does that",
-                    quoted(&dir.join("config.toml").display().to_string()),
-                    quoted(&checkpoint.display().to_string()),
-                    quoted(split),
-                );
+                let how = if saved.is_ok() {
+                    format!(
+                        "; `rlef eval --config {} --model {} --split {} --k {turns}` does that",
+                        quoted(&dir.join("config.toml").display().to_string()),
+                        quoted(&checkpoint.display().to_string()),
+                        quoted(split),
+                    )
+                } else {
+                    String::new()
+                };
+                crate::say!("stopped before the {split} split was measured{how}");
                 saved.and(drawn)?;
                 return Ok(ExitCode::from(130));
             }

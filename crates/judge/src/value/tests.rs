@@ -80,6 +80,59 @@ fn numbers_compare_by_value_or_also_by_type() {
     assert!(!accepted(&googol, Value::Float(1e100)));
 }
 
+/// As Python's `==` has it, at any size.
+#[test]
+fn whole_and_floating_point_numbers_compare_digit_for_digit() {
+    for (expected, got) in [
+        ("1e20", int("56bc75e2d63100000")),
+        ("-1e20", int("-56bc75e2d63100000")),
+        ("9007199254740994.0", int("20000000000002")),
+    ] {
+        assert!(accepted(expected, got), "{expected}");
+    }
+    assert!(accepted(
+        "9007199254740994",
+        Value::Float(9_007_199_254_740_994.0)
+    ));
+    assert!(!accepted(
+        "9007199254740995",
+        Value::Float(9_007_199_254_740_996.0)
+    ));
+    assert!(!accepted("100000000000000000001", Value::Float(1e20)));
+    assert!(!accepted("3", Value::Float(3.5)));
+    let near = Checker::Value {
+        abs: 0.5,
+        rel: 0.0,
+        numbers_by_value: true,
+    };
+    assert_eq!(verdict(&near, "3", Value::Float(3.5)), Verdict::Accepted);
+    assert_eq!(verdict(&near, "3.25", int("3")), Verdict::Accepted);
+    assert_eq!(verdict(&near, "3", Value::Float(3.6)), Verdict::WrongAnswer);
+}
+
+proptest! {
+    #[test]
+    fn whole_numbers_are_whole(n in -(1i64 << 53)..=1 << 53, power in 0u32..60) {
+        let x = n as f64 * 2f64.powi(power as i32);
+        let big = i128::from(n) << power;
+        let sign = if big < 0 { "-" } else { "" };
+        prop_assert_eq!(whole(x), Some(format!("{sign}{:x}", big.unsigned_abs())));
+        prop_assert_eq!(number(&format!("{sign}{:x}", big.unsigned_abs())), x);
+    }
+}
+
+/// In time in line with their size: a program is bounded, the comparison of what it returns is not.
+#[test]
+fn large_dictionaries_compare_whatever_their_order() {
+    let keys = 0..200_000;
+    let expected: Vec<String> = keys.clone().map(|i| format!("\"k{i}\": {i}")).collect();
+    let pairs = keys
+        .rev()
+        .map(|i| (string(&format!("k{i}")), int(&format!("{i:x}"))));
+    let expected = format!("{{{}}}", expected.join(", "));
+    assert!(accepted(&expected, Value::Dict(pairs.collect())));
+}
+
 #[test]
 fn tolerances_are_for_numbers_and_nothing_else() {
     let near = Checker::Value {

@@ -1,5 +1,7 @@
 //! Decimal numbers as programs print them, and when two of them are near enough.
 
+use super::decimal::Decimal;
+
 /// A token that is a decimal number: an optional sign, digits with at most one point, an optional exponent.
 pub(super) struct Number<'a> {
     negative: bool,
@@ -47,7 +49,8 @@ impl<'a> Number<'a> {
     ///
     /// Two binary numbers next to each other stand for many decimals. Where the tolerance is coarser than that, the
     /// distance of the binary numbers decides, and a distance that is the tolerance but for rounding counts as within;
-    /// otherwise (tolerance 0, integers beyond 2^53, numbers too large) only the same decimal value is near.
+    /// otherwise (tolerance 0, a small one for its number, integers beyond 2^53, numbers too large) the decimals do,
+    /// digit by digit.
     pub(super) fn is_near(&self, got: &Self, abs: f64, rel: f64) -> bool {
         let tolerance = abs.max(rel * self.value.abs());
         let spacing = self.value.abs().max(got.value.abs()) * f64::EPSILON;
@@ -58,31 +61,32 @@ impl<'a> Number<'a> {
         {
             (self.value - got.value).abs() <= tolerance + spacing
         } else {
-            self.decimal() == got.decimal()
+            self.is_near_in_decimals(got, abs, rel)
         }
     }
 
-    /// Sign, digits without the zeros at either end, and the power of ten of the first digit: equal exactly when the
-    /// numbers are.
-    fn decimal(&self) -> (bool, Vec<u8>, i64) {
-        let digits: Vec<u8> = self.whole.iter().chain(self.fraction).copied().collect();
-        let Some(first) = digits.iter().position(|&digit| digit != b'0') else {
-            return (false, Vec::new(), 0);
+    fn is_near_in_decimals(&self, got: &Self, abs: f64, rel: f64) -> bool {
+        let (mine, other) = (self.decimal(), got.decimal());
+        let Some(apart) = mine.apart(&other, self.negative != got.negative) else {
+            // Nowhere near each other, unless both are nearly nothing.
+            let apart = (self.value - got.value).abs();
+            let tolerance = abs.max(rel * self.value.abs());
+            return apart.is_finite() && tolerance > 0.0 && apart <= tolerance;
         };
-        let last = digits
-            .iter()
-            .rposition(|&digit| digit != b'0')
-            .unwrap_or(first);
-        let place = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
-        let power = self
-            .exponent
-            .saturating_add(place(self.whole.len()))
-            .saturating_sub(place(first));
-        (
-            self.negative,
-            digits.get(first..=last).unwrap_or_default().to_vec(),
-            power,
-        )
+        // As they are written: the shortest decimal that gives the number.
+        let tolerance = |x: f64| Number::parse(format!("{x:e}").as_bytes()).map(|n| n.decimal());
+        let nothing = Decimal::new(vec![], 0);
+        apart == nothing
+            || tolerance(abs).is_some_and(|abs| apart <= abs)
+            || tolerance(rel).is_some_and(|rel| apart <= mine.times(&rel))
+    }
+
+    /// The number without its sign.
+    fn decimal(&self) -> Decimal {
+        let digits = self.whole.iter().chain(self.fraction);
+        let digits = digits.map(|digit| digit.saturating_sub(b'0')).collect();
+        let whole = i64::try_from(self.whole.len()).unwrap_or(i64::MAX);
+        Decimal::new(digits, self.exponent.saturating_add(whole))
     }
 }
 

@@ -392,3 +392,63 @@ proptest! {
         prop_assert_eq!(near, off.abs() < 1.0);
     }
 }
+
+/// Tolerances that are small for their numbers: binary numbers are too coarse to tell, decimals are not.
+#[test]
+fn small_tolerances_hold_for_large_numbers() {
+    for (abs, rel, expected, near, far) in [
+        (
+            1e-9,
+            0.0,
+            "3000000.123456789",
+            "3000000.1234567892",
+            "3000000.123456791",
+        ),
+        (
+            1e-6,
+            0.0,
+            "98765432109.123457",
+            "98765432109.1234565",
+            "98765432109.123459",
+        ),
+        (
+            1000.0,
+            0.0,
+            "12345678901234567890",
+            "12345678901234568390",
+            "12345678901234568891",
+        ),
+        (
+            1.0,
+            0.0,
+            "9007199254740993",
+            "9007199254740994",
+            "9007199254740995",
+        ),
+        (
+            0.0,
+            1e-17,
+            "1e17",
+            "100000000000000001",
+            "100000000000000002",
+        ),
+        (0.0, 0.5, "1e400", "0.6e400", "0.4e400"),
+        (1e-300, 0.0, "1e-5000", "0", "1e-299"),
+        (
+            0.0,
+            0.0,
+            "123456789012345678",
+            "123456789012345678.0",
+            "123456789012345679",
+        ),
+    ] {
+        let checker = float(abs, rel);
+        let is_near = |got: &str| {
+            let compared = checker.compare(expected.as_bytes(), got.as_bytes());
+            compared.expect("a checker") == Comparison::Same
+        };
+        assert!(is_near(expected), "{expected} to itself");
+        assert!(is_near(near), "{near} for {expected}");
+        assert!(!is_near(far), "{far} for {expected}");
+    }
+}

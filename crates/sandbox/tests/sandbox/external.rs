@@ -137,3 +137,23 @@ fn bubblewrap_keeps_a_program_in() {
     assert_eq!(outcome.ending, Ending::Exited(1));
     assert_eq!(run("while True: pass").ending, Ending::CpuLimit);
 }
+
+/// A daemon that has gone, a license that has run out … in the middle of the work.
+#[test]
+fn a_command_that_stops_working_is_no_failure_of_the_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gone = folder.path().join("gone");
+    let script = folder.path().join("vm");
+    let lines = format!(
+        "#!/bin/sh\n[ -e {} ] && {{ echo 'no daemon' >&2; exit 125; }}\nexec python3 \"$1\"\n",
+        gone.display()
+    );
+    std::fs::write(&script, lines).expect("a script");
+    let command = vec!["sh".into(), script.display().to_string(), "{file}".into()];
+    let external = External::new(command).expect("it works");
+    let failing = || external.run("import sys; sys.exit(125)", b"", &limits());
+    assert_eq!(failing().expect("ran").ending, Ending::Exited(125));
+    std::fs::write(&gone, "").expect("a file");
+    let said = failing().expect_err("a fault").to_string();
+    assert!(said.contains("no daemon"), "{said}");
+}
