@@ -1,9 +1,10 @@
 //! The judge's settings, and the limits a problem's programs run under.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rlef_problems::Problem;
-use rlef_sandbox::Limits;
+use rlef_sandbox::{Limits, PYTHON};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
@@ -18,6 +19,9 @@ pub struct JudgeConfig {
     pub command: Vec<String>,
     /// CPU seconds allowed = the problem's time limit × this. Default 1.
     pub time_factor: f64,
+    /// For programs in a language, by its name (`cpp = 1.0`): the problem's time limit is multiplied by this as well.
+    /// Default: for each language what its file says.
+    pub language_time_factors: BTreeMap<String, f64>,
     /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
     pub wall_factor: f64,
     /// See `wall_factor`. Default 2 seconds, so that a short limit is not a limit on the machine's load.
@@ -51,6 +55,7 @@ impl Default for JudgeConfig {
         Self {
             command: vec![],
             time_factor: 1.0,
+            language_time_factors: BTreeMap::new(),
             wall_factor: 3.0,
             wall_extra_s: 2.0,
             memory_factor: 1.0,
@@ -82,6 +87,14 @@ impl JudgeConfig {
             if !(value.is_finite() && value > 0.0) {
                 let what = format!("is {value}; it must be a number above 0");
                 return Err(Fault::Setting { setting, what });
+            }
+        }
+        for (language, factor) in &self.language_time_factors {
+            if !(factor.is_finite() && *factor > 0.0) {
+                return Err(Fault::Setting {
+                    setting: "language_time_factors",
+                    what: format!("says {factor} for {language}; it must be a number above 0"),
+                });
             }
         }
         if !(self.wall_extra_s.is_finite() && self.wall_extra_s >= 0.0) {
@@ -116,16 +129,22 @@ impl JudgeConfig {
         Ok(())
     }
 
-    /// The limits for programs that try to solve `problem`.
+    /// The limits for Python programs that try to solve `problem`.
     ///
     /// # Errors
     /// [`Fault::Limits`] if the problem's limits are not positive numbers of a sensible size.
     pub fn limits_for(&self, problem: &Problem) -> Result<Limits, Fault> {
+        let factor = self.language_time_factors.get(PYTHON);
+        self.limits_with(problem, factor.copied().unwrap_or(1.0))
+    }
+
+    /// The same for programs in a language whose factor is known.
+    pub(crate) fn limits_with(&self, problem: &Problem, factor: f64) -> Result<Limits, Fault> {
         let bad = |what: String| Fault::Limits {
             problem: problem.id.clone(),
             what,
         };
-        let cpu_s = problem.time_limit_s * self.time_factor;
+        let cpu_s = problem.time_limit_s * self.time_factor * factor;
         let cpu = Duration::try_from_secs_f64(cpu_s)
             .ok()
             .filter(|cpu| !cpu.is_zero())

@@ -8,7 +8,7 @@ use rlef_judge::{
     BoxError, Detail, Executor, Fault, Job, Judge, JudgeConfig, JudgeStats, Report, Stop, Verdict,
 };
 use rlef_problems::{Checker, Problem, TestCase};
-use rlef_sandbox::{Ending, Limits, Outcome};
+use rlef_sandbox::{Ending, Limits, Outcome, PYTHON, Program};
 
 /// What the "program" says is what happens: the source is a list of lines, each `INPUT: ENDING STDOUT`.
 #[derive(Default)]
@@ -377,6 +377,7 @@ fn many_jobs_keep_their_order() {
         .iter()
         .map(|code| Job {
             problem: &problem,
+            language: PYTHON,
             code,
             tests: &problem.public_tests,
             stop: Stop::Never,
@@ -514,4 +515,44 @@ fn reports_serialise_for_people() {
     assert_eq!(result["stdout"], "x");
     assert_eq!(result["cpu_s"], 0.01);
     assert_eq!(result["detail"]["signal"], 11);
+}
+
+#[test]
+fn an_executor_is_asked_for_languages_that_it_knows_only() {
+    let (fake, judge) = judge_with(quick());
+    let problem = problem();
+    let program = |language| Program {
+        language,
+        source: "1: print 1\n2: print 4\n3: print 9",
+    };
+    let judged = |language| {
+        judge.judge_program(
+            &problem,
+            &program(language),
+            &problem.public_tests,
+            Stop::Never,
+        )
+    };
+    let fault = judged("cpp").unwrap_err();
+    assert!(
+        matches!(&fault, Fault::Language { language, .. } if language == "cpp"),
+        "{fault}"
+    );
+    assert_eq!(fake.runs.load(Ordering::SeqCst), 0);
+    assert!(judged(PYTHON).unwrap().all_passed());
+    assert!(judged("python3").unwrap().all_passed());
+}
+
+#[test]
+fn languages_have_time_factors_of_their_own() {
+    let mut config = quick();
+    config.language_time_factors.insert(PYTHON.into(), 3.0);
+    let limits = config.limits_for(&problem()).unwrap();
+    assert_eq!(limits.cpu, Duration::from_secs(3));
+    config.language_time_factors.insert("java".into(), 0.0);
+    let told = config.check().unwrap_err().to_string();
+    assert!(
+        told.contains("language_time_factors") && told.contains("java"),
+        "{told}"
+    );
 }

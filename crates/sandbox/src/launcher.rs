@@ -14,6 +14,7 @@
 //! that comes: it then kills the run and ends; should it die itself, the kernel kills the run's first process, and
 //! with it its namespace's whole process tree.
 
+mod artifact;
 mod confine;
 mod first;
 pub(crate) mod order;
@@ -100,7 +101,8 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
     while let Some((request, descriptors)) = receive(&socket)? {
         // A Kill that crossed the end of its run is of no account.
         if let Request::Run(request) = request {
-            let wanted = 4 + order::extras(request.mode).iter().filter(|e| **e).count();
+            let extras = order::extras(request.mode).iter().filter(|e| **e).count();
+            let wanted = 4 + extras + usize::from(request.product);
             let end = match descriptors.len() == wanted {
                 true => {
                     let starter = first::Starter {
@@ -108,6 +110,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                         late: &late,
                         warm: warm.as_ref(),
                         programs_go_first: plan.programs_go_first,
+                        product: plan.product.as_ref(),
                     };
                     run(socket, &starter, &request, descriptors)?
                 }

@@ -10,6 +10,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
+use crate::artifact::{self, Artifact};
 use crate::candidate::{Code, CodeCache};
 use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
@@ -17,7 +18,7 @@ use crate::launcher::order;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
-use crate::wire::{self, Reply, Report, RunEnd, RunRequest};
+use crate::wire::{self, Product, Reply, Report, RunEnd, RunRequest};
 use crate::{Ending, Fault, Limits, Outcome};
 
 /// Shortest and longest pause between two looks at what the run has used. A look costs some 50 µs; short runs end
@@ -44,17 +45,54 @@ const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// More than any private /tmp can hold; keeps the kernel's rounding from overflowing.
 const MOST_BYTES: u64 = 1 << 50;
 
+/// What is run: whatever the slot's [`Form`](wire::Form) says.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Text(&'a str),
+    Compiled(&'a Artifact),
+}
+
+/// What the language of a program has to say about its limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    /// What an idle program of the language maps and holds by itself, in bytes: on top of it comes what the program
+    /// may use.
+    pub baseline: u64,
+    /// Whether address space is bounded where memory itself is not: some runtimes reserve far more than they use.
+    pub address_space: bool,
+    /// Soft and hard limit of the stack.
+    pub stack: (u64, u64),
+    /// Processes and threads that the language itself needs.
+    pub processes: u32,
+    /// What is found in stderr when memory has run out and the program failed for it. Besides Python's error.
+    pub out_of_memory: Vec<String>,
+}
+
+impl Terms {
+    /// Python's, with what an idle interpreter maps.
+    pub(crate) fn python(baseline: u64) -> Self {
+        Self {
+            baseline,
+            address_space: true,
+            stack: STACK_BYTES,
+            processes: 0,
+            out_of_memory: Vec::new(),
+        }
+    }
+}
+
 /// What to run.
 pub(crate) struct Job<'a> {
-    pub source: &'a str,
+    pub source: Source<'a>,
     pub stdin: &'a [u8],
     /// What is to be done, without what concerns compiled code (`launcher/order.rs`).
     pub mode: u64,
     /// Keeps the compiled program for the next run of the same source.
     pub code: Option<&'a CodeCache>,
     pub limits: &'a Limits,
-    /// What an idle interpreter maps, in bytes: on top of it comes what the program may use.
-    pub baseline: u64,
+    pub terms: &'a Terms,
+    /// Whether what the run leaves behind (the slot's plan says where) is wanted.
+    pub product: bool,
 }
 
 /// What a run has come to.
@@ -62,6 +100,15 @@ pub(crate) struct Finished {
     pub outcome: Outcome,
     /// What came through the result pipe of a call.
     pub result: Vec<u8>,
+    /// What it left behind, if that was wanted.
+    pub product: Left,
+}
+
+/// What a run left behind.
+pub(crate) enum Left {
+    Nothing,
+    Artifact(Artifact),
+    TooLarge,
 }
 
 pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
@@ -102,7 +149,8 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
         Ending::OutputLimit
     } else {
         let (status, wall) = (done.report.status, done.wall);
-        judge(stop, status, cpu, wall, &stderr.bytes, job.limits)?
+        let signs = &job.terms.out_of_memory;
+        judge(stop, status, cpu, wall, &stderr.bytes, job.limits, signs)?
     };
     let outcome = Outcome {
         ending,
@@ -115,6 +163,7 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
     Ok(Finished {
         outcome,
         result: result.map(|r| r.bytes).unwrap_or_default(),
+        product: done.product,
     })
 }
 
@@ -127,6 +176,7 @@ pub(crate) struct Done {
     wall: Duration,
     /// stdout, stderr, and the result pipe of a call.
     output: Vec<Capture>,
+    product: Left,
 }
 
 pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
@@ -141,9 +191,15 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
         None => Code::None,
     };
     let called = job.mode == order::CALL;
-    let source =
-        sealed("source", job.source.as_bytes()).map_err(Fault::system("making a memory file"))?;
+    let memory_file = Fault::system("making a memory file");
+    let source = match job.source {
+        Source::Text(text) => sealed("source", text.as_bytes()),
+        Source::Compiled(artifact) => artifact.for_run(slot.identity),
+    };
+    let source = source.map_err(memory_file)?;
     let stdin = sealed("stdin", job.stdin).map_err(Fault::system("making a memory file"))?;
+    let product = job.product.then(artifact::empty).transpose();
+    let product = product.map_err(Fault::system("making a memory file"))?;
     let (stdout, stdout_end) = pipe(slot)?;
     let (stderr, stderr_end) = pipe(slot)?;
     let (result, result_end) = match called {
@@ -161,6 +217,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     ];
     descriptors.extend(result_end.iter().map(AsRawFd::as_raw_fd));
     descriptors.extend(code.file().map(AsRawFd::as_raw_fd));
+    descriptors.extend(product.iter().map(AsRawFd::as_raw_fd));
     let start = Instant::now();
     slot.run(request(job, code.mode(), slot), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
@@ -168,6 +225,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     let mut run = Run {
         slot,
         limits: job.limits,
+        terms: job.terms,
         first: None,
         stop: None,
         stopped: None,
@@ -178,14 +236,22 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
             .map(|pipe| Capture::new(pipe, job.limits.output_bytes))
             .collect(),
     };
-    let report = run.attend(start, job.baseline)?;
+    let report = run.attend(start)?;
     let wall = start.elapsed();
     if let (Some(cache), Code::Save(file)) = (job.code, code) {
         // The run's processes are dead, so that nobody can write to it any more.
         cache.keep(file);
     }
     let used = slot.group.as_ref().map(Group::used);
+    let product = match (report.product, product) {
+        (Product::Taken, Some(file)) => Artifact::keep(&file)
+            .map(Left::Artifact)
+            .map_err(Fault::system("keeping a compiled program"))?,
+        (Product::TooLarge, _) => Left::TooLarge,
+        _ => Left::Nothing,
+    };
     Ok(Done {
+        product,
         report,
         used: used.transpose().map_err(counting)?,
         stop: run.stop,
@@ -199,7 +265,10 @@ fn bounds(job: &Job, group: &Group) -> Bounds {
     let limits = job.limits;
     Bounds {
         memory: group.own.get().memory.saturating_add(limits.memory_bytes),
-        tasks: u64::from(limits.processes) + OWN_PROCESSES + SPARE_TASKS,
+        tasks: u64::from(limits.processes)
+            + u64::from(job.terms.processes)
+            + OWN_PROCESSES
+            + SPARE_TASKS,
     }
 }
 
@@ -225,7 +294,7 @@ pub(crate) fn stack() -> (u64, u64) {
 }
 
 fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
-    let limits = job.limits;
+    let (limits, terms) = (job.limits, job.terms);
     let warm = slot.cold.is_none();
     let space = match &slot.group {
         Some(group) if group.bounds_memory() => {
@@ -242,16 +311,24 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     // machine run ahead of the exact account by a fifth and more; it must not be what decides.
     let seconds = cpu.as_secs().saturating_mul(2).saturating_add(2);
     let same = |what: u32, value: u64| (what, value, value);
+    // What is mapped to be written to, for runtimes that reserve address space without end.
+    let space = match terms.address_space {
+        true => same(libc::RLIMIT_AS, terms.baseline.saturating_add(space)),
+        false => same(libc::RLIMIT_DATA, terms.baseline.saturating_add(space)),
+    };
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        same(libc::RLIMIT_AS, job.baseline.saturating_add(space)),
+        space,
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
-            u64::from(limits.processes) + OWN_PROCESSES + u64::from(warm),
+            u64::from(limits.processes)
+                + u64::from(terms.processes)
+                + OWN_PROCESSES
+                + u64::from(warm),
         ),
         same(libc::RLIMIT_NOFILE, OPEN_FILES),
-        (libc::RLIMIT_STACK, STACK_BYTES.0, STACK_BYTES.1),
+        (libc::RLIMIT_STACK, terms.stack.0, terms.stack.1),
         // Of a system that pipes core dumps into a program of its own, 0 does not keep it from doing so; 1 does.
         same(libc::RLIMIT_CORE, 1),
         same(libc::RLIMIT_MEMLOCK, 0),
@@ -264,8 +341,10 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
         tmp_bytes: limits
             .file_bytes
             .min(MOST_BYTES)
-            .saturating_add(job.source.len() as u64)
+            .saturating_add(job.source.bytes())
             .saturating_add(TMP_EXTRA),
+        memory_bytes: limits.memory_bytes,
+        product: job.product,
     }
 }
 
@@ -284,9 +363,20 @@ fn within_own((what, soft, hard): (u32, u64, u64)) -> (u32, u64, u64) {
     (what, soft.min(most), hard.min(most))
 }
 
+impl Source<'_> {
+    /// What it takes in /tmp, at most.
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Compiled(artifact) => artifact.unpacked_bytes(),
+        }
+    }
+}
+
 struct Run<'a> {
     slot: &'a Slot,
     limits: &'a Limits,
+    terms: &'a Terms,
     first: Option<i32>,
     stop: Option<Stop>,
     stopped: Option<Instant>,
@@ -297,7 +387,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn attend(&mut self, start: Instant, baseline: u64) -> Result<Report, Fault> {
+    fn attend(&mut self, start: Instant) -> Result<Report, Fault> {
         let deadline = start + self.limits.wall.min(FOREVER);
         let mut next_look = start + self.limits.cpu.clamp(LOOKS.0, LOOKS.1);
         loop {
@@ -318,7 +408,7 @@ impl Run<'_> {
                     waited: used.waited,
                 })?;
             } else if now >= next_look {
-                next_look = now + self.look(baseline)?;
+                next_look = now + self.look()?;
             }
             let until = self
                 .stopped
@@ -330,7 +420,8 @@ impl Run<'_> {
     }
 
     /// Checks the accounts; says when to check again.
-    fn look(&mut self, baseline: u64) -> Result<Duration, Fault> {
+    fn look(&mut self) -> Result<Duration, Fault> {
+        let most = (self.limits.memory_bytes).saturating_add(self.terms.baseline);
         let Some(first) = self.first else {
             return Ok(LOOKS.0);
         };
@@ -349,12 +440,10 @@ impl Run<'_> {
             if group.is_some_and(Group::over_bound) {
                 self.end(Stop::Memory)?;
             }
-        } else if used.processes > 1
-            && used.resident > self.limits.memory_bytes.saturating_add(baseline)
-        {
-            // One process is held by its address space; several together are not.
+        } else if (used.processes > 1 || !self.terms.address_space) && used.resident > most {
+            // One process is held by its address space, where that is bounded; several together are not.
             let memory = usage::proportional_memory(first).unwrap_or(0);
-            if memory > self.limits.memory_bytes.saturating_add(baseline) {
+            if memory > most {
                 self.end(Stop::Memory)?;
             }
         }
@@ -428,6 +517,7 @@ impl Run<'_> {
                         status,
                         cpu_us: u64::try_from(self.seen.as_micros()).unwrap_or(u64::MAX),
                         peak_bytes: 0,
+                        product: Product::Nothing,
                     })),
                     RunEnd::Lost(status) => Err(lost(&format!(
                         "its first process was killed from outside (status {status})"
