@@ -37,7 +37,8 @@ pub(crate) struct SlotPlan {
     pub form: Form,
     /// What is started; of no account where the program itself is ([`Form::Executable`]).
     pub executable: PathBuf,
-    /// Without the first, which is the name of what is started. `{memory_mb}` in one stands for the run's memory limit.
+    /// Without the first, which is the name of what is started. `{memory_mb}` in one stands for the run's memory limit, as it
+    /// does in the environment.
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
     /// Name of the program's file or folder in the private /tmp.

@@ -31,7 +31,8 @@ const BUSY_TRIES: u32 = 3;
 pub(super) struct Kit {
     file: LanguageFile,
     shared: Arc<Shared>,
-    tools: OnceLock<Result<Tools, String>>,
+    /// Set when they have been found: what is absent may be installed, and a busy machine answers later.
+    tools: OnceLock<Tools>,
     /// Set when the known program has compiled and run.
     slots: OnceLock<Slots>,
     setting_up: Mutex<()>,
@@ -104,13 +105,19 @@ impl Kit {
         &self.file
     }
 
+    fn tools(&self) -> Result<&Tools, String> {
+        match self.tools.get() {
+            Some(tools) => Ok(tools),
+            None => {
+                let found = Tools::find(&self.file)?;
+                Ok(self.tools.get_or_init(|| found))
+            }
+        }
+    }
+
     /// What the tools say of themselves, or what was looked for.
     pub(super) fn version(&self) -> Result<String, String> {
-        let tools = self.tools.get_or_init(|| Tools::find(&self.file));
-        tools
-            .as_ref()
-            .map(|t| t.version.clone())
-            .map_err(Clone::clone)
+        Ok(self.tools()?.version.clone())
     }
 
     pub(super) fn compile(&self, source: &str) -> Result<Compiled<'_>, Fault> {
@@ -200,10 +207,9 @@ impl Kit {
     }
 
     fn set_up(&self) -> Result<Slots, Fault> {
-        let tools = self.tools.get_or_init(|| Tools::find(&self.file));
-        let tools = tools.as_ref().map_err(|sought| Fault::NoTools {
+        let tools = self.tools().map_err(|sought| Fault::NoTools {
             language: self.file.title.clone(),
-            sought: sought.clone(),
+            sought,
         })?;
         let compile = match &self.file.compile {
             Some(compile) => Some(self.compiling(compile, tools)?),

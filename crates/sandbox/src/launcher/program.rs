@@ -23,7 +23,7 @@ const ABOVE: RawFd = 20;
 /// Where the child has a binary that is not in the file tree, until it is started.
 const BINARY: RawFd = 3;
 
-/// Stands for the run's memory limit in an argument, in mebibytes.
+/// Stands for the run's memory limit in an argument or a variable, in mebibytes.
 const MEMORY: &str = "{memory_mb}";
 
 /// Everything about starting a program that is the same in every run.
@@ -125,7 +125,10 @@ impl Prepared {
             arguments.push(mode.as_ptr());
         }
         arguments.push(std::ptr::null());
-        let mut environment = pointers(&self.environment);
+        let variables: Vec<CString> = (self.environment.iter())
+            .map(|v| fill(v, request))
+            .collect();
+        let mut environment = pointers(&variables);
         environment.push(std::ptr::null());
         let limit = |&(what, soft, hard): &_| {
             (
@@ -193,7 +196,7 @@ impl Prepared {
     }
 }
 
-/// An argument of this run.
+/// An argument or a variable of this run.
 fn fill(argument: &CStr, request: &RunRequest) -> CString {
     let Some(text) = argument.to_str().ok().filter(|t| t.contains(MEMORY)) else {
         return argument.into();
