@@ -15,12 +15,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rlef_sandbox::{Ending, Limits, Outcome, Returned};
+use rlef_sandbox::{Ending, Limits, Outcome, Program, Returned};
 use sha2::{Digest, Sha256};
 
 /// What a remembered answer is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
+    language: String,
     source: [u8; 32],
     /// What the program got, or the arguments of its function. `None`: the question was whether the source compiles.
     input: Option<[u8; 32]>,
@@ -30,18 +31,25 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    pub(crate) fn run(source: &str, function: Option<&str>, input: &str, limits: &Limits) -> Self {
+    pub(crate) fn run(
+        program: &Program,
+        function: Option<&str>,
+        input: &str,
+        limits: &Limits,
+    ) -> Self {
         Self {
-            source: Sha256::digest(source.as_bytes()).into(),
+            language: program.language.to_owned(),
+            source: Sha256::digest(program.source.as_bytes()).into(),
             input: Some(Sha256::digest(input.as_bytes()).into()),
             function: function.map(str::to_owned),
             limits: *limits,
         }
     }
 
-    pub(crate) fn syntax(source: &str, limits: &Limits) -> Self {
+    pub(crate) fn syntax(program: &Program, limits: &Limits) -> Self {
         Self {
-            source: Sha256::digest(source.as_bytes()).into(),
+            language: program.language.to_owned(),
+            source: Sha256::digest(program.source.as_bytes()).into(),
             input: None,
             function: None,
             limits: *limits,
@@ -160,7 +168,7 @@ mod tests {
 
     fn key(n: usize) -> Key {
         Key::run(
-            &format!("print({n})"),
+            &Program::python(&format!("print({n})")),
             None,
             "",
             &Limits::with_cpu(Duration::from_secs(1)),
@@ -223,17 +231,21 @@ mod tests {
     }
 
     #[test]
-    fn source_stdin_limits_and_question_all_count() {
+    fn language_source_stdin_limits_and_question_all_count() {
         let limits = Limits::with_cpu(Duration::from_secs(1));
         let other = Limits::with_cpu(Duration::from_secs(2));
+        let a = Program::python("a");
+        let c = Program { language: "c", ..a };
         let keys = [
-            Key::run("a", None, "b", &limits),
-            Key::run("a", None, "", &limits),
-            Key::run("ab", None, "", &limits),
-            Key::run("a", None, "b", &other),
-            Key::run("a", Some("f"), "b", &limits),
-            Key::run("a", Some("g"), "b", &limits),
-            Key::syntax("a", &limits),
+            Key::run(&a, None, "b", &limits),
+            Key::run(&a, None, "", &limits),
+            Key::run(&Program::python("ab"), None, "", &limits),
+            Key::run(&a, None, "b", &other),
+            Key::run(&a, Some("f"), "b", &limits),
+            Key::run(&a, Some("g"), "b", &limits),
+            Key::run(&c, None, "b", &limits),
+            Key::syntax(&a, &limits),
+            Key::syntax(&c, &limits),
         ];
         let different: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(different.len(), keys.len());

@@ -1,9 +1,10 @@
 //! The judge's settings, and the limits a problem's programs run under.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rlef_problems::Problem;
-use rlef_sandbox::Limits;
+use rlef_sandbox::{Limits, PYTHON};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
@@ -20,6 +21,9 @@ pub struct JudgeConfig {
     pub python: String,
     /// CPU seconds allowed = the problem's time limit × this. Default 1.
     pub time_factor: f64,
+    /// For programs in a language, by its name (`cpp = 1.0`): the problem's time limit is multiplied by this as well.
+    /// Default: for each language what its file says.
+    pub language_time_factors: BTreeMap<String, f64>,
     /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
     pub wall_factor: f64,
     /// See `wall_factor`. Default 2 seconds, so that a short limit is not a limit on the machine's load.
@@ -54,6 +58,7 @@ impl Default for JudgeConfig {
             command: vec![],
             python: "python3".into(),
             time_factor: 1.0,
+            language_time_factors: BTreeMap::new(),
             wall_factor: 3.0,
             wall_extra_s: 2.0,
             memory_factor: 1.0,
@@ -87,6 +92,14 @@ impl JudgeConfig {
                 return Err(Fault::Setting { setting, what });
             }
         }
+        for (language, factor) in &self.language_time_factors {
+            if !(factor.is_finite() && *factor > 0.0) {
+                return Err(Fault::Setting {
+                    setting: "language_time_factors",
+                    what: format!("says {factor} for {language}; it must be a number above 0"),
+                });
+            }
+        }
         if !(self.wall_extra_s.is_finite() && self.wall_extra_s >= 0.0) {
             let what = format!("is {}; it must be 0 or more seconds", self.wall_extra_s);
             return Err(Fault::Setting {
@@ -115,17 +128,23 @@ impl JudgeConfig {
         }
     }
 
-    /// The limits for programs that try to solve `problem`.
+    /// The limits for Python programs that try to solve `problem`.
     ///
     /// # Errors
     /// [`Fault::Limits`] if the problem's limits and the factors give none that a program can be judged under; see
     /// [`Limits::check`].
     pub fn limits_for(&self, problem: &Problem) -> Result<Limits, Fault> {
+        let factor = self.language_time_factors.get(PYTHON);
+        self.limits_with(problem, factor.copied().unwrap_or(1.0))
+    }
+
+    /// The same for programs in a language whose factor is known.
+    pub(crate) fn limits_with(&self, problem: &Problem, factor: f64) -> Result<Limits, Fault> {
         let bad = |what: String| Fault::Limits {
             problem: problem.id.clone(),
             what,
         };
-        let cpu_s = problem.time_limit_s * self.time_factor;
+        let cpu_s = problem.time_limit_s * self.time_factor * factor;
         let cpu = Duration::try_from_secs_f64(cpu_s)
             .ok()
             .filter(|cpu| !cpu.is_zero())

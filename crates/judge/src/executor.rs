@@ -2,12 +2,20 @@
 
 use std::sync::Arc;
 
-use rlef_sandbox::{Called, Ending, External, Limits, Outcome, Sandbox};
+use rlef_sandbox::{Called, Ending, External, Limits, Outcome, PYTHON, Program, Sandbox};
 
 /// Any error of an executor. It says that the machinery failed, never that the program did.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs programs. An `Err` is a fault of the machinery; whatever the *program* did is in the [`Outcome`].
+/// What came of making a program ready.
+pub enum Compiled<'a> {
+    /// It can be run.
+    Program(Box<dyn Candidate + 'a>),
+    /// It does not compile; the compiler's message.
+    Error(String),
+}
+
+/// Runs programs. What names no language is for Python. An `Err` is a fault of the machinery; whatever the *program* did is in the [`Outcome`].
 pub trait Executor: Send + Sync {
     /// Runs `source` with `stdin` under `limits`.
     ///
@@ -54,11 +62,39 @@ pub trait Executor: Send + Sync {
         Ok(limits.check()?)
     }
 
+    /// A program in any language, compiled if it has to be. A Python program need not be looked at: what is wrong with it
+    /// shows when it is run. An executor that knows other languages than Python says so by its own version of this.
+    ///
+    /// # Errors
+    /// When that could not be done, or the language is not known.
+    fn compile<'a>(&'a self, program: Program<'a>) -> Result<Compiled<'a>, BoxError> {
+        match program.is_python() {
+            true => Ok(Compiled::Program(self.candidate(program.source))),
+            false => Err(only_python(program.language)),
+        }
+    }
+
+    /// What a problem's time limit is multiplied by for programs in a language, where the settings say nothing.
+    ///
+    /// # Errors
+    /// When the language is not known.
+    fn time_factor(&self, language: &str) -> Result<f64, BoxError> {
+        let source = "";
+        match (Program { language, source }).is_python() {
+            true => Ok(1.0),
+            false => Err(only_python(language)),
+        }
+    }
+
     /// Whether `source` compiles, without running it: `None` if it does, else the compiler's message.
     ///
     /// # Errors
     /// When the check itself could not be made.
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError>;
+}
+
+fn only_python(language: &str) -> BoxError {
+    format!("this executor runs {PYTHON} programs only, not `{language}`").into()
 }
 
 /// A program that is to be run on several tests.
@@ -129,6 +165,17 @@ impl Executor for Sandbox {
         Ok(Sandbox::check(self, limits)?)
     }
 
+    fn compile<'a>(&'a self, program: Program<'a>) -> Result<Compiled<'a>, BoxError> {
+        Ok(match Sandbox::compile(self, &program)? {
+            rlef_sandbox::Compiled::Program(candidate) => Compiled::Program(Box::new(candidate)),
+            rlef_sandbox::Compiled::Error(error) => Compiled::Error(error.message),
+        })
+    }
+
+    fn time_factor(&self, language: &str) -> Result<f64, BoxError> {
+        Ok(Sandbox::time_factor(self, language)?)
+    }
+
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
         Ok(Sandbox::syntax_check(self, source, limits)?)
     }
@@ -183,6 +230,14 @@ impl<E: Executor + ?Sized> Executor for Arc<E> {
 
     fn check(&self, limits: &Limits) -> Result<(), BoxError> {
         (**self).check(limits)
+    }
+
+    fn compile<'a>(&'a self, program: Program<'a>) -> Result<Compiled<'a>, BoxError> {
+        (**self).compile(program)
+    }
+
+    fn time_factor(&self, language: &str) -> Result<f64, BoxError> {
+        (**self).time_factor(language)
     }
 
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {

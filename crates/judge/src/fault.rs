@@ -24,6 +24,20 @@ pub enum Fault {
         /// What the sandbox said last.
         source: BoxError,
     },
+    /// Programs in a language cannot be judged here.
+    #[error(
+        "could not make ready a {language} program for problem {problem}, {tries} tries: {source}; the program is not to blame"
+    )]
+    Language {
+        /// Problem id.
+        problem: String,
+        /// The language.
+        language: String,
+        /// How often it was tried.
+        tries: u32,
+        /// What the sandbox said last.
+        source: BoxError,
+    },
     /// The problem's checker cannot compare outputs.
     #[error("cannot judge problem {}: {source}", visible(.problem))]
     Checker {

@@ -6,27 +6,24 @@
 //!
 //! What this does not do: choose tests, write feedback, give rewards.
 
-use std::cell::LazyCell;
-use std::ops::Deref;
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rlef_problems::{Problem, TestCase};
-use rlef_sandbox::{Ending, Limits, Outcome, Returned};
+use rlef_sandbox::{Ending, Limits, Outcome, Program, Returned};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{Cache, Key, Ran, Value};
 use crate::compare::{compare, usable};
 use crate::config::JudgeConfig;
-use crate::executor::{BoxError, Candidate, Executor};
+use crate::ending::{ending_verdict, may_be_compile_error};
+use crate::executor::{BoxError, Candidate, Compiled, Executor};
 use crate::fault::Fault;
 use crate::parallel::map_in_order;
 use crate::report::{Detail, Report, TestResult, Verdict};
 use crate::value;
-
-/// "CPU time limit exceeded", signal(7). 24 on x86-64 and ARM.
-const SIGXCPU: i32 = 24;
 
 /// When to stop running tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +40,8 @@ pub enum Stop {
 pub struct Job<'a> {
     /// The problem: its limits and checker.
     pub problem: &'a Problem,
+    /// The language it is written in, by the sandbox's name for it: [`rlef_sandbox::PYTHON`], `cpp` …
+    pub language: &'a str,
     /// The program's source.
     pub code: &'a str,
     /// The tests to run.
@@ -56,7 +55,7 @@ pub struct Job<'a> {
 pub struct JudgeStats {
     /// Programs run in the sandbox.
     pub runs: u64,
-    /// Syntax checks made in the sandbox.
+    /// Syntax checks and compilations made in the sandbox.
     pub syntax_checks: u64,
     /// Runs and checks answered from memory.
     pub cache_hits: u64,
@@ -150,13 +149,10 @@ impl Judge {
         })
     }
 
-    /// Runs `code` on `tests` under the limits and with the checker of `problem`.
-    ///
-    /// If `code` does not parse, every test gets [`Verdict::CompileError`], also with [`Stop::AtFirstFailure`].
+    /// As [`Judge::judge_program`], for a Python program.
     ///
     /// # Errors
-    /// A [`Fault`] if a test could not be judged, retries included, or if there is no test. A fault says nothing about
-    /// the program and must not be counted as a failure.
+    /// As there.
     pub fn judge(
         &self,
         problem: &Problem,
@@ -164,7 +160,24 @@ impl Judge {
         tests: &[TestCase],
         stop: Stop,
     ) -> Result<Report, Fault> {
-        let report = self.judge_tests(problem, code, tests, stop);
+        self.judge_program(problem, &Program::python(code), tests, stop)
+    }
+
+    /// Runs a program on `tests` under the limits and with the checker of `problem`.
+    ///
+    /// If it does not parse or compile, every test gets [`Verdict::CompileError`], also with [`Stop::AtFirstFailure`].
+    ///
+    /// # Errors
+    /// A [`Fault`] if a test could not be judged, retries included, or if there is no test. A fault says nothing about
+    /// the program and must not be counted as a failure.
+    pub fn judge_program(
+        &self,
+        problem: &Problem,
+        program: &Program,
+        tests: &[TestCase],
+        stop: Stop,
+    ) -> Result<Report, Fault> {
+        let report = self.judge_tests(problem, program, tests, stop);
         if report.is_err() {
             add(&self.counters.faults);
         }
@@ -174,14 +187,16 @@ impl Judge {
     /// Judges many programs on up to `workers` threads; the results come in the order of the jobs.
     pub fn judge_many(&self, jobs: &[Job<'_>], workers: usize) -> Vec<Result<Report, Fault>> {
         map_in_order(jobs.to_vec(), workers, |job| {
-            self.judge(job.problem, job.code, job.tests, job.stop)
+            let (language, source) = (job.language, job.code);
+            let program = Program { language, source };
+            self.judge_program(job.problem, &program, job.tests, job.stop)
         })
     }
 
     fn judge_tests(
         &self,
         problem: &Problem,
-        code: &str,
+        program: &Program,
         tests: &[TestCase],
         stop: Stop,
     ) -> Result<Report, Fault> {
@@ -192,16 +207,17 @@ impl Judge {
         }
         // Asked before anything runs: a program that crashes must not hide that its output could not be judged.
         self.check(problem)?;
-        let limits = self.config.limits_for(problem)?;
+        let limits = self.limits(problem, program.language)?;
         let unusable = |source| Fault::Checker {
             problem: problem.id.clone(),
             source,
         };
         let mut results = Vec::with_capacity(tests.len());
         // Made when the first test has to be run, not for a program whose every outcome is remembered.
-        let candidate = LazyCell::new(|| self.executor.candidate(code));
-        // A program that has exited with status 0 once, or passed the check once, parses.
-        let mut parses = false;
+        let made = OnceCell::new();
+        // A program that has exited with status 0 once, or passed the check once, parses; so does one that has been
+        // compiled.
+        let mut parses = !program.is_python();
         for (index, test) in tests.iter().enumerate() {
             let name = test_name(test, index);
             let fault = |(tries, source)| Fault::Execution {
@@ -211,12 +227,18 @@ impl Judge {
                 source,
             };
             let ran = self
-                .ran(code, &candidate, problem.function.as_deref(), test, &limits)
+                .ran(program, &made, problem.function.as_deref(), test, &limits)
                 .map_err(fault)?;
+            let ran = match ran {
+                Tried::Ran(ran) => ran,
+                Tried::CompileError(message) => {
+                    return Ok(self.compile_error(tests, &never_ran(), &message));
+                }
+            };
             let outcome = &ran.outcome;
             parses |= outcome.ending == Ending::Exited(0);
             if !parses && may_be_compile_error(outcome) {
-                match self.syntax(code, &limits).map_err(fault)? {
+                match self.syntax(program, &limits).map_err(fault)? {
                     Some(message) => return Ok(self.compile_error(tests, &ran, &message)),
                     None => parses = true,
                 }
@@ -291,22 +313,68 @@ impl Judge {
         }
     }
 
+    fn limits(&self, problem: &Problem, language: &str) -> Result<Limits, Fault> {
+        let factor = match self.config.language_time_factors.get(language) {
+            Some(factor) => *factor,
+            None => self
+                .executor
+                .time_factor(language)
+                .map_err(|source| Fault::Language {
+                    problem: problem.id.clone(),
+                    language: language.to_owned(),
+                    tries: 1,
+                    source,
+                })?,
+        };
+        self.config.limits_with(problem, factor)
+    }
+
+    /// Makes the program ready, or remembers that it does not compile.
+    fn make<'a>(
+        &'a self,
+        program: &Program<'a>,
+        limits: &Limits,
+    ) -> Result<Compiled<'a>, (u32, BoxError)> {
+        if program.is_python() {
+            return Ok(Compiled::Program(self.executor.candidate(program.source)));
+        }
+        let key = self.cache.is_some().then(|| Key::syntax(program, limits));
+        if let Some(Value::Syntax(Some(message))) = self.remembered(key.as_ref()) {
+            return Ok(Compiled::Error(message));
+        }
+        let made = self.retrying(limits, |_| {
+            add(&self.counters.syntax_checks);
+            self.executor.compile(*program)
+        })?;
+        if let Compiled::Error(message) = &made {
+            self.remember(key, || Value::Syntax(Some(message.clone())));
+        }
+        Ok(made)
+    }
+
     /// Runs the program or calls its function, or remembers having done so.
-    fn ran<'c>(
-        &self,
-        code: &str,
-        candidate: &impl Deref<Target = Box<dyn Candidate + 'c>>,
+    fn ran<'a>(
+        &'a self,
+        program: &Program<'a>,
+        made: &OnceCell<Box<dyn Candidate + 'a>>,
         function: Option<&str>,
         test: &TestCase,
         limits: &Limits,
-    ) -> Result<Arc<Ran>, (u32, BoxError)> {
+    ) -> Result<Tried, (u32, BoxError)> {
         let key = self
             .cache
             .is_some()
-            .then(|| Key::run(code, function, &test.input, limits));
+            .then(|| Key::run(program, function, &test.input, limits));
         if let Some(Value::Ran(ran)) = self.remembered(key.as_ref()) {
-            return Ok(ran);
+            return Ok(Tried::Ran(ran));
         }
+        let candidate = match made.get() {
+            Some(candidate) => candidate,
+            None => match self.make(program, limits)? {
+                Compiled::Program(candidate) => made.get_or_init(|| candidate),
+                Compiled::Error(message) => return Ok(Tried::CompileError(message)),
+            },
+        };
         let ran = Arc::new(self.retrying(limits, |limits| {
             add(&self.counters.runs);
             let Some(function) = function else {
@@ -325,18 +393,22 @@ impl Judge {
             })
         })?);
         self.remember(key, || Value::Ran(Arc::clone(&ran)));
-        Ok(ran)
+        Ok(Tried::Ran(ran))
     }
 
     /// Checks whether the program parses, or remembers having checked it.
-    fn syntax(&self, code: &str, limits: &Limits) -> Result<Option<String>, (u32, BoxError)> {
-        let key = self.cache.is_some().then(|| Key::syntax(code, limits));
+    fn syntax(
+        &self,
+        program: &Program,
+        limits: &Limits,
+    ) -> Result<Option<String>, (u32, BoxError)> {
+        let key = self.cache.is_some().then(|| Key::syntax(program, limits));
         if let Some(Value::Syntax(message)) = self.remembered(key.as_ref()) {
             return Ok(message);
         }
         let message = self.retrying(limits, |limits| {
             add(&self.counters.syntax_checks);
-            self.executor.syntax_check(code, limits)
+            self.executor.syntax_check(program.source, limits)
         })?;
         self.remember(key, || Value::Syntax(message.clone()));
         Ok(message)
@@ -386,6 +458,29 @@ impl Judge {
     }
 }
 
+/// What came of a test.
+enum Tried {
+    Ran(Arc<Ran>),
+    /// There is nothing to run.
+    CompileError(String),
+}
+
+/// Stands for the runs of a program that there is none of.
+fn never_ran() -> Ran {
+    Ran {
+        outcome: Outcome {
+            ending: Ending::Exited(1),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            cpu: Duration::ZERO,
+            wall: Duration::ZERO,
+            peak_memory_bytes: None,
+        },
+        returned: None,
+        returned_bytes: 0,
+    }
+}
+
 fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
@@ -401,58 +496,4 @@ fn test_name(test: &TestCase, index: usize) -> String {
     } else {
         test.name.clone()
     }
-}
-
-/// The verdict that the ending alone gives; `None`: it ended well, so the output decides.
-fn ending_verdict(outcome: &Outcome, limits: &Limits) -> Option<(Verdict, Detail)> {
-    let failure = match outcome.ending {
-        _ if outcome.stdout.len() as u64 > limits.output_bytes => {
-            (Verdict::OutputLimit, Detail::None)
-        }
-        Ending::OutputLimit => (Verdict::OutputLimit, Detail::None),
-        Ending::CpuLimit | Ending::WallLimit => (Verdict::TimeLimit, Detail::None),
-        // The kernel's own CPU limit, whose clock runs a little ahead of the sandbox's.
-        Ending::Signalled(SIGXCPU) => (Verdict::TimeLimit, Detail::Signal(SIGXCPU)),
-        // It finished, but after its time was up.
-        Ending::Exited(_) | Ending::Signalled(_) if outcome.cpu >= limits.cpu => {
-            (Verdict::TimeLimit, Detail::None)
-        }
-        Ending::MemoryLimit => (Verdict::MemoryLimit, Detail::None),
-        Ending::Forbidden(call) => (Verdict::Forbidden, Detail::SystemCall(call)),
-        Ending::Signalled(signal) => (Verdict::RuntimeError, Detail::Signal(signal)),
-        Ending::Exited(0) => return None,
-        Ending::Exited(status) if last_line(&outcome.stderr).starts_with("MemoryError") => {
-            (Verdict::MemoryLimit, Detail::ExitStatus(status))
-        }
-        Ending::Exited(status) => (Verdict::RuntimeError, Detail::ExitStatus(status)),
-    };
-    Some(failure)
-}
-
-/// Whether it is worth asking the compiler. Said of the program's own stderr, so it decides nothing else: a program
-/// that fakes such an error is found to parse and keeps its runtime error.
-fn may_be_compile_error(outcome: &Outcome) -> bool {
-    if !matches!(outcome.ending, Ending::Exited(status) if status != 0) {
-        return false;
-    }
-    let text = String::from_utf8_lossy(&outcome.stderr);
-    [
-        "SyntaxError",
-        "IndentationError",
-        "TabError",
-        "null bytes",
-        "during compilation",
-    ]
-    .iter()
-    .any(|sign| text.contains(sign))
-}
-
-fn last_line(stderr: &[u8]) -> String {
-    let end = &stderr[stderr.len().saturating_sub(1024)..];
-    let text = String::from_utf8_lossy(end);
-    text.trim_end()
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .to_owned()
 }

@@ -1,4 +1,4 @@
-//! Runs a program on the tests of a problem and gives a verdict for each.
+//! Runs a program, in any language of the sandbox, on the tests of a problem and gives a verdict for each.
 //!
 //! - [`Judge`] runs programs through an [`Executor`] (a sandbox), forms verdicts and remembers outcomes.
 //! - [`Report`] says what became of each test; [`Report::all_passed`] is the only thing that counts as passing.
@@ -7,6 +7,7 @@
 mod cache;
 mod compare;
 mod config;
+mod ending;
 mod executor;
 mod fault;
 mod judge;
@@ -15,7 +16,7 @@ mod report;
 mod value;
 
 pub use config::JudgeConfig;
-pub use executor::{BoxError, Candidate, Executor};
+pub use executor::{BoxError, Candidate, Compiled, Executor};
 pub use fault::Fault;
 pub use judge::{Job, Judge, JudgeStats, Stop};
 pub use parallel::map_in_order;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rlef_judge::{Detail, Fault, Job, Judge, JudgeConfig, Report, Stop, Verdict};
 use rlef_problems::{Checker, Problem, TestCase};
-use rlef_sandbox::{Config, Sandbox};
+use rlef_sandbox::{Config, PYTHON, Program, Sandbox};
 
 fn judge() -> &'static Judge {
     static JUDGE: OnceLock<Judge> = OnceLock::new();
@@ -232,6 +232,7 @@ fn many_at_once_get_the_verdicts_of_one_at_a_time() {
         .iter()
         .map(|code| Job {
             problem: &problem,
+            language: PYTHON,
             code,
             tests: &problem.public_tests,
             stop: Stop::Never,
@@ -265,6 +266,7 @@ fn every_basics_program_gets_its_expected_verdict() {
         .zip(&all)
         .map(|((problem, s), tests)| Job {
             problem,
+            language: PYTHON,
             code: &s.code,
             tests,
             stop: Stop::AtFirstFailure,
@@ -295,4 +297,63 @@ fn every_basics_program_gets_its_expected_verdict() {
         }
     }
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
+}
+
+#[test]
+fn a_compiled_program_for_every_verdict() {
+    use Verdict::*;
+    let main = |body: &str| {
+        format!(
+            "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {{ long n; scanf(\"%ld\", &n); {body} return 0; }}\n"
+        )
+    };
+    let square = "printf(\"%ld\\n\", n * n);";
+    let cases = [
+        (main(square), Accepted),
+        (main("puts(\"SECRET\");"), WrongAnswer),
+        (main(&format!("{square} return 3;")), RuntimeError),
+        (
+            main(&format!("{square} fflush(stdout); abort();")),
+            RuntimeError,
+        ),
+        (
+            main(&format!("{square} fflush(stdout); for (;;);")),
+            TimeLimit,
+        ),
+        (
+            main("for (;;) puts(\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\");"),
+            OutputLimit,
+        ),
+        (main("printf(\"%ld\\n\", n * n)"), CompileError),
+        (String::new(), CompileError),
+    ];
+    let problem = problem();
+    let before = judge().stats();
+    for (source, verdict) in &cases {
+        let program = Program {
+            language: "c",
+            source,
+        };
+        for _ in 0..2 {
+            let report = judge()
+                .judge_program(&problem, &program, &problem.public_tests, Stop::Never)
+                .unwrap();
+            let got: Vec<_> = report.results.iter().map(|r| r.verdict).collect();
+            assert_eq!(
+                got, [*verdict; 3],
+                "{source}: {:?}",
+                report.results[0].detail
+            );
+            if *verdict == CompileError {
+                let detail = &report.results[2].detail;
+                assert!(matches!(detail, Detail::Compiler(said) if !said.is_empty()));
+            }
+        }
+    }
+    let after = judge().stats();
+    // What has been compiled and run once is remembered, errors too.
+    assert!(after.cache_hits - before.cache_hits >= cases.len() as u64);
+    // The same text in another language is another program.
+    let python = judge().judge(&problem, &cases[0].0, &problem.public_tests, Stop::Never);
+    assert_eq!(python.unwrap().results[0].verdict, CompileError);
 }

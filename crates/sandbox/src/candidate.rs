@@ -13,23 +13,39 @@ use std::sync::{Mutex, PoisonError};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use crate::language::Ready;
 use crate::launcher::order;
 use crate::slot::seal;
 use crate::{Called, Fault, Limits, Outcome, Sandbox};
 
 /// A program that is to be run several times.
 pub struct Candidate<'s> {
-    sandbox: &'s Sandbox,
-    source: String,
-    code: CodeCache,
+    program: Kind<'s>,
+}
+
+enum Kind<'s> {
+    Python {
+        sandbox: &'s Sandbox,
+        source: String,
+        code: CodeCache,
+    },
+    Compiled(Ready<'s>),
 }
 
 impl<'s> Candidate<'s> {
     pub(crate) fn new(sandbox: &'s Sandbox, source: &str) -> Self {
         Self {
-            sandbox,
-            source: source.to_owned(),
-            code: CodeCache::default(),
+            program: Kind::Python {
+                sandbox,
+                source: source.to_owned(),
+                code: CodeCache::default(),
+            },
+        }
+    }
+
+    pub(crate) fn compiled(ready: Ready<'s>) -> Self {
+        Self {
+            program: Kind::Compiled(ready),
         }
     }
 
@@ -38,18 +54,34 @@ impl<'s> Candidate<'s> {
     /// # Errors
     /// A fault says nothing about the program.
     pub fn run(&self, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
-        self.sandbox
-            .run_with(&self.source, stdin, limits, Some(&self.code))
+        match &self.program {
+            Kind::Python {
+                sandbox,
+                source,
+                code,
+            } => sandbox.run_with(source, stdin, limits, Some(code)),
+            Kind::Compiled(ready) => ready.run(stdin, limits),
+        }
     }
 
     /// As [`Sandbox::call`]. Each call is isolated from all others.
     ///
     /// # Errors
-    /// A fault says nothing about the program.
+    /// A fault says nothing about the program. [`Fault::Call`] if it is not a Python program.
     pub fn call(&self, function: &str, arguments: &str, limits: &Limits) -> Result<Called, Fault> {
-        let code = Some(&self.code);
-        self.sandbox
-            .call_with(&self.source, function, arguments, limits, code)
+        match &self.program {
+            Kind::Python {
+                sandbox,
+                source,
+                code,
+            } => sandbox.call_with(source, function, arguments, limits, Some(code)),
+            Kind::Compiled(ready) => Err(Fault::Call {
+                what: format!(
+                    "functions can be called in Python programs only, and this one is in {}",
+                    ready.language()
+                ),
+            }),
+        }
     }
 }
 

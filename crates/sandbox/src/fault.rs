@@ -92,6 +92,42 @@ pub enum Fault {
         /// What the limits of a run say, with what the sandbox needs itself.
         promised: u64,
     },
+    /// There is no language file for a program's language.
+    #[error("there is no language `{wanted}`; known: {}; others can be added by a file (Config::languages)", .known.join(", "))]
+    UnknownLanguage {
+        /// What was asked for.
+        wanted: String,
+        /// The names of all that there are files for.
+        known: Vec<String>,
+    },
+    /// A language file that cannot be used.
+    #[error("the language file {file} cannot be used: {reason}")]
+    LanguageFile {
+        /// The file.
+        file: String,
+        /// What is wrong with it, and where.
+        reason: String,
+    },
+    /// The tools of a language are not installed.
+    #[error(
+        "{language} programs cannot be run here: {sought}; install it, or name another in a language file"
+    )]
+    NoTools {
+        /// The language's name.
+        language: String,
+        /// What was looked for.
+        sought: String,
+    },
+    /// The tools of a language are there, but a program that is known to be right cannot be compiled or run with them.
+    #[error(
+        "the tools for {language} do not work in the sandbox: {reason}; correct the language file or the installation"
+    )]
+    Tools {
+        /// The language's name.
+        language: String,
+        /// What came of the known program.
+        reason: String,
+    },
     /// A call that cannot be made, whatever the program.
     #[error("the call cannot be made: {}", visible(.what))]
     Call {

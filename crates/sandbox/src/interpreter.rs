@@ -209,7 +209,10 @@ fn ask(name: &Path, path: Option<&OsStr>, patience: Duration) -> Result<Answer, 
 }
 
 /// The shared libraries of the binary and of the extension modules, under the names by which the loader finds them.
-fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<PathBuf>> {
+pub(crate) fn libraries(
+    executable: &Path,
+    extensions: &[PathBuf],
+) -> io::Result<BTreeSet<PathBuf>> {
     let Some(loader) = loader_of(executable)? else {
         return Ok(BTreeSet::new()); // linked statically
     };
@@ -266,7 +269,7 @@ fn parse(text: &[u8]) -> BTreeSet<PathBuf> {
 
 /// Not linked but loaded by name: the unwinder that ending a thread needs, and the loader's index of libraries
 /// (without it, libraries outside the standard folders would not be found).
-fn extras(libraries: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+pub(crate) fn extras(libraries: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let folders: BTreeSet<&Path> = libraries.iter().filter_map(|l| l.parent()).collect();
     let unwinder = folders
         .into_iter()

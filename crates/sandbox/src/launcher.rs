@@ -15,6 +15,7 @@
 //! with it its namespace's whole process tree. Should it have been stopped, so that it learns nothing, the lifeline
 //! (`lifeline.rs`) ends it.
 
+mod artifact;
 mod confine;
 mod first;
 pub(crate) mod order;
@@ -108,7 +109,8 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
     while let Some((request, descriptors)) = receive(&socket)? {
         // A Kill that crossed the end of its run is of no account.
         if let Request::Run(request) = request {
-            let wanted = 4 + order::extras(request.mode).iter().filter(|e| **e).count();
+            let extras = order::extras(request.mode).iter().filter(|e| **e).count();
+            let wanted = 4 + extras + usize::from(request.product);
             let end = match descriptors.len() == wanted {
                 true => {
                     let starter = first::Starter {
@@ -116,6 +118,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                         late: &late,
                         warm: warm.as_ref(),
                         programs_go_first: plan.programs_go_first,
+                        product: plan.product.as_ref(),
                     };
                     run(socket, &starter, &request, descriptors)?
                 }

@@ -1,4 +1,5 @@
-//! Runs an untrusted Python program on an input under limits and says what happened.
+//! Runs an untrusted program on an input under limits and says what happened: Python, and by a file each C, C++, Rust,
+//! Java, Go, JavaScript and whatever else can be compiled and started by a command line.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -17,6 +18,7 @@
 //! A program that links this crate is started a second time, as a small launcher process, before its `main`; see
 //! the header of `launcher.rs`. Linux only.
 
+mod artifact;
 mod ask;
 mod call;
 mod candidate;
@@ -27,11 +29,13 @@ mod fault;
 mod filter;
 mod identity;
 mod interpreter;
+mod language;
 mod launcher;
 mod lifeline;
 mod outcome;
 mod own;
 mod policy;
+mod pool;
 mod protection;
 mod rehearsal;
 mod root;
@@ -48,6 +52,7 @@ pub use call::{Called, Returned};
 pub use candidate::Candidate;
 pub use external::External;
 pub use fault::Fault;
+pub use language::{CompileError, Compiled, LanguageStatus, PYTHON, Program};
 pub use outcome::{Ending, Limits, Outcome};
 pub use protection::Protection;
 pub use sandbox::{Config, Sandbox};

@@ -1,6 +1,6 @@
 //! The limits of this process itself: what it does not have it cannot give to programs.
 
-use crate::supervise::{Baseline, FOREVER, MOST_BYTES, OWN_PROCESSES};
+use crate::supervise::{FOREVER, MOST_BYTES, OWN_PROCESSES, Terms};
 use crate::{Fault, Limits};
 
 /// More processes than any honest program has: of a larger limit, no more than this has to be kept.
@@ -8,14 +8,18 @@ const MANY_PROCESSES: u64 = 1024;
 
 /// Whether this process can give programs what these limits promise: a program that ran into one of ours would be charged
 /// for it.
-pub(crate) fn can_be_kept(limits: &Limits, baseline: Baseline) -> Result<(), Fault> {
+pub(crate) fn can_be_kept(limits: &Limits, terms: &Terms) -> Result<(), Fault> {
     let memory = limits.memory_bytes.min(MOST_BYTES);
     let processes = u64::from(limits.processes).min(MANY_PROCESSES);
+    let (space, what_space) = match terms.address_space {
+        true => (libc::RLIMIT_AS, "bytes of address space (ulimit -v)"),
+        false => (libc::RLIMIT_DATA, "bytes of data (ulimit -d)"),
+    };
     for (resource, what, promised) in [
         (
-            libc::RLIMIT_AS,
-            "bytes of address space (ulimit -v)",
-            memory.saturating_add(baseline.mapped),
+            space,
+            what_space,
+            memory.saturating_add(terms.baseline.mapped),
         ),
         (
             libc::RLIMIT_FSIZE,
@@ -30,7 +34,7 @@ pub(crate) fn can_be_kept(limits: &Limits, baseline: Baseline) -> Result<(), Fau
         (
             libc::RLIMIT_NPROC,
             "processes (ulimit -u)",
-            processes.saturating_add(OWN_PROCESSES),
+            processes.saturating_add(u64::from(terms.processes) + OWN_PROCESSES),
         ),
     ] {
         let limit = own_limit(resource).unwrap_or(promised);

@@ -1,22 +1,23 @@
 //! The system-call policy: from the readable file `assets/syscalls.toml` to a filter program for the kernel.
 //!
-//! Calls that depend on an argument are compiled by seccompiler; what does not is laid out in front as a search
-//! tree (`filter.rs`), because the kernel walks the program once for every call number each time it is loaded. What
-//! a filter cannot do is look into memory, so calls whose meaning lies behind a pointer are harmless, forbidden or
-//! absent.
+//! The program is laid out in `filter.rs`; the numbers of calls are seccompiler's. What a filter cannot do is look into
+//! memory, so calls whose meaning lies behind a pointer are harmless, forbidden or absent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::Fault;
-use crate::filter::{self, Class};
+use crate::filter::{self, Class, Condition};
 
 /// One instruction of a filter, as the kernel takes it: code, jump if true, jump if false, operand.
 pub(crate) type Instruction = (u16, u8, u8, u32);
 
 const POLICY: &str = include_str!("../assets/syscalls.toml");
+
+/// The group that compiled programs need to be started at all.
+pub(crate) const FROM_DESCRIPTOR: &str = "starting from a descriptor";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +33,9 @@ struct Group {
     /// What happens to a call whose `when` does not hold.
     #[serde(default)]
     otherwise: Option<Action>,
+    /// Only for languages whose file names the group; it may take calls out of other groups.
+    #[serde(default)]
+    optional: bool,
     /// For the reader; required so that nothing gets in without a reason.
     why: String,
     calls: Vec<String>,
@@ -47,6 +51,8 @@ struct Group {
 enum Action {
     Forbid,
     Allow,
+    /// As a call that is listed nowhere; for optional groups, which make of a forbidden call one that is not there.
+    Absent,
 }
 
 #[derive(Deserialize)]
@@ -63,16 +69,23 @@ fn all_bits() -> u32 {
     u32::MAX
 }
 
-/// The filter for programs.
-pub(crate) fn filter() -> Result<Vec<Instruction>, Fault> {
-    compile(POLICY).map_err(Fault::Policy)
+/// The filter for programs, with these optional groups: none for Python.
+pub(crate) fn filter(optional: &[String]) -> Result<Vec<Instruction>, Fault> {
+    compile(POLICY, optional).map_err(Fault::Policy)
 }
 
-fn compile(text: &str) -> Result<Vec<Instruction>, String> {
+fn compile(text: &str, optional: &[String]) -> Result<Vec<Instruction>, String> {
     let policy: Policy = toml::from_str(text).map_err(|e| e.to_string())?;
+    let known = |name: &String| (policy.group.iter()).any(|g| g.optional && g.name == *name);
+    if let Some(unknown) = optional.iter().find(|name| !known(name)) {
+        return Err(format!("there is no optional group `{unknown}`"));
+    }
     let mut classes: BTreeMap<u32, Class> = BTreeMap::new();
-    let mut conditional: BTreeMap<Class, Vec<Value>> = BTreeMap::new();
-    for group in &policy.group {
+    let mut conditions: Vec<Condition> = Vec::new();
+    // Optional groups last, since they may change what the others say.
+    let (first, last): (Vec<_>, Vec<_>) = policy.group.iter().partition(|g| !g.optional);
+    let wanted = last.into_iter().filter(|g| optional.contains(&g.name));
+    for group in first.into_iter().chain(wanted) {
         check(group)?;
         let own: &[String] = if cfg!(target_arch = "x86_64") {
             &group.x86_64
@@ -80,15 +93,25 @@ fn compile(text: &str) -> Result<Vec<Instruction>, String> {
             &[]
         };
         for call in group.calls.iter().chain(own) {
-            let rules = conditions(group, call);
-            let class = match (rules.is_empty(), group.action, group.otherwise) {
-                (true, Action::Allow, _) => Class::Allow,
-                (true, Action::Forbid, _) => Class::Forbid,
-                (false, _, Some(Action::Forbid)) => Class::AllowIfElseForbid,
-                (false, ..) => Class::AllowIf,
+            let plain = |action| match action {
+                Action::Allow => Class::Allow,
+                Action::Forbid => Class::Forbid,
+                Action::Absent => Class::Absent,
             };
-            conditional.entry(class).or_default().extend(rules);
-            if classes.insert(number(call)?, class).is_some() {
+            let class = match group.when.iter().find(|w| w.call == *call) {
+                None => plain(group.action),
+                Some(when) => {
+                    conditions.push(Condition {
+                        argument: when.argument,
+                        mask: when.mask,
+                        values: when.is.clone(),
+                        otherwise: plain(group.otherwise.unwrap_or(Action::Absent)),
+                    });
+                    Class::AllowIf(conditions.len() - 1)
+                }
+            };
+            let before = classes.insert(number(call)?, class);
+            if before.is_some() && !group.optional {
                 return Err(format!(
                     "group `{}` lists `{call}`, which another group lists too",
                     group.name
@@ -96,12 +119,7 @@ fn compile(text: &str) -> Result<Vec<Instruction>, String> {
             }
         }
     }
-    let mut tail = |class: Class, otherwise: Value| -> Result<Vec<Instruction>, String> {
-        seccompiler_program(&conditional.remove(&class).unwrap_or_default(), otherwise)
-    };
-    let absent = tail(Class::AllowIf, json!({ "errno": libc::ENOSYS }))?;
-    let forbidden = tail(Class::AllowIfElseForbid, json!("kill_process"))?;
-    filter::assemble(&classes, absent, forbidden)
+    filter::assemble(&classes, &conditions)
 }
 
 fn check(group: &Group) -> Result<(), String> {
@@ -115,57 +133,46 @@ fn check(group: &Group) -> Result<(), String> {
             when.call
         ));
     }
-    if group.action == Action::Forbid && !group.when.is_empty() {
+    if group.action != Action::Allow && !group.when.is_empty() {
         return Err(format!(
             "group `{name}`: write a conditional call as allowed, and what happens otherwise"
         ));
     }
-    let arguments: BTreeSet<_> = group.when.iter().map(|w| (&w.call, w.argument)).collect();
-    if arguments.len() != group.when.len() {
+    let twice = |(at, w): (usize, &When)| group.when[..at].iter().any(|v| v.call == w.call);
+    if group.when.iter().enumerate().any(twice) {
         return Err(format!(
-            "group `{name}` restricts an argument twice: list all its values in one row"
+            "group `{name}` restricts a call twice: list all values of its argument in one row"
+        ));
+    }
+    if group.when.iter().any(|w| w.argument > 5 || w.is.is_empty()) {
+        return Err(format!(
+            "group `{name}`: a call has arguments 0 to 5, and at least one value must pass"
         ));
     }
     Ok(())
 }
 
-/// One rule for each value that lets the call pass.
-fn conditions(group: &Group, call: &str) -> Vec<Value> {
-    let rows = group.when.iter().filter(|w| w.call == call);
-    rows.flat_map(|when| {
-        when.is.iter().map(move |value| {
-            let op = json!({ "masked_eq": when.mask });
-            json!({ "syscall": call, "args": [{ "index": when.argument, "type": "dword", "op": op, "val": value }] })
-        })
-    })
-    .collect()
-}
-
-fn seccompiler_program(rules: &[Value], otherwise: Value) -> Result<Vec<Instruction>, String> {
-    let source = json!({ "main": { "mismatch_action": otherwise, "match_action": "allow", "filter": rules } });
+/// The call's number. seccompiler knows all names but tells numbers only in programs: this is the one comparison,
+/// apart from that of the architecture, in a program about one call.
+fn number(call: &str) -> Result<u32, String> {
+    let source = json!({ "main": {
+        "mismatch_action": { "errno": libc::ENOSYS },
+        "match_action": "allow",
+        "filter": [{ "syscall": call }],
+    } });
     let name = std::env::consts::ARCH;
     let architecture = name
         .try_into()
         .map_err(|_| format!("no filter can be made for the architecture {name}"))?;
     let compiled = seccompiler::compile_from_json(source.to_string().as_bytes(), architecture);
-    let mut programs = compiled.map_err(|e| e.to_string())?;
+    let programs = compiled.map_err(|e| e.to_string())?;
     let program = programs
-        .remove("main")
+        .get("main")
         .ok_or("seccompiler returned no program")?;
-    Ok(program.iter().map(|i| (i.code, i.jt, i.jf, i.k)).collect())
-}
-
-/// The call's number. seccompiler knows all names but tells numbers only in programs: this is the one comparison,
-/// apart from that of the architecture, in a program about one call.
-fn number(call: &str) -> Result<u32, String> {
-    let program = seccompiler_program(
-        &[json!({ "syscall": call })],
-        json!({ "errno": libc::ENOSYS }),
-    )?;
     let compared: Vec<u32> = program
         .iter()
-        .filter(|i| i.0 == filter::JUMP_IF_EQUAL)
-        .map(|i| i.3)
+        .filter(|i| i.code == filter::JUMP_IF_EQUAL)
+        .map(|i| i.k)
         .collect();
     match compared[..] {
         [_architecture, number] => Ok(number),
@@ -184,14 +191,14 @@ mod tests {
 
     /// What the filter answers to a call of this machine's architecture.
     fn answer(number: i64, arguments: [u64; 6]) -> u32 {
-        let program = filter().expect("the embedded policy is right");
+        let program = filter(&[]).expect("the embedded policy is right");
         run(&program, number as u32, filter::ARCHITECTURE, arguments)
     }
 
     #[test]
     fn each_call_gets_its_class() {
         assert!(
-            filter().expect("compiles").len() < 700,
+            filter(&[]).expect("compiles").len() < 250,
             "loading takes time for every run"
         );
         for number in [
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn other_numberings_are_killed() {
-        let program = filter().expect("compiles");
+        let program = filter(&[]).expect("compiles");
         assert_eq!(run(&program, 20, 0x4000_0003, [0; 6]), KILL, "32-bit x86");
         if cfg!(target_arch = "x86_64") {
             assert_eq!(answer(0x4000_0000 | libc::SYS_read, [0; 6]), KILL, "x32");
@@ -281,13 +288,13 @@ mod tests {
         // Every number, against a list made without the tree.
         let policy: Policy = toml::from_str(POLICY).expect("parses");
         let mut wanted = BTreeMap::new();
-        for group in &policy.group {
+        for group in policy.group.iter().filter(|g| !g.optional) {
             for call in group.calls.iter().chain(if cfg!(target_arch = "x86_64") {
                 &group.x86_64[..]
             } else {
                 &[]
             }) {
-                if conditions(group, call).is_empty() {
+                if group.when.iter().all(|w| w.call != *call) {
                     let answer = if group.action == Action::Allow {
                         ALLOW
                     } else {
@@ -299,7 +306,7 @@ mod tests {
                 }
             }
         }
-        let program = filter().expect("compiles");
+        let program = filter(&[]).expect("compiles");
         for number in 0..1000 {
             match wanted.get(&number) {
                 Some(None) => {}
@@ -340,7 +347,7 @@ mod tests {
                 "fcntl",
             ),
         ] {
-            let error = compile(&group(rest)).unwrap_err();
+            let error = compile(&group(rest), &[]).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cgroup::{Group, Own};
 use crate::launcher::order;
 use crate::slot::Slot;
-use crate::supervise::{self, Baseline, Done, Job};
+use crate::supervise::{self, Done, Job, Source, Terms};
 use crate::{Fault, Limits};
 
 /// The first run touches memory that stays touched, and may read files; the second is like those to come.
@@ -14,8 +14,8 @@ const RUNS: u32 = 2;
 /// What the slot and an empty program take on top of the idle slot where the kernel keeps no account of the most.
 const WITHOUT_PEAK: u64 = 4 << 20;
 
-/// Measures; `baseline` as in [`Job`].
-pub(crate) fn rehearse(slot: &Slot, baseline: Baseline) -> Result<(), Fault> {
+/// Measures with `source`, a program that does nothing or next to it.
+pub(crate) fn rehearse(slot: &Slot, source: Source, terms: &Terms) -> Result<(), Fault> {
     let Some(group) = &slot.group else {
         return Ok(());
     };
@@ -24,12 +24,13 @@ pub(crate) fn rehearse(slot: &Slot, baseline: Baseline) -> Result<(), Fault> {
         ..Limits::with_cpu(Duration::from_secs(10))
     };
     let job = Job {
-        source: "",
+        source,
         stdin: b"",
         mode: order::RUN,
         code: None,
         limits: &limits,
-        baseline,
+        terms,
+        product: false,
     };
     let mut runs = Vec::new();
     for _ in 0..RUNS {

@@ -1,21 +1,21 @@
 //! The public face: a [`Sandbox`] finds the interpreter once, checks its protections, and keeps slots ready.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::call::{self, Called};
 use crate::candidate::{Candidate, CodeCache};
 use crate::cgroup::{Ability, Groups};
 use crate::interpreter::{HELPER, Interpreter};
+use crate::language::{Compiled, LanguageStatus, Languages, PYTHON, Program};
 use crate::launcher::order;
 use crate::own;
+use crate::pool::{Pool, Rehearsal, Shared};
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
-use crate::rehearsal::rehearse;
 use crate::slot::{self, Slot};
-use crate::supervise::{self, Baseline, Finished, Job};
-use crate::wire::{SlotPlan, WarmPlan};
+use crate::supervise::{self, Baseline, Job, Source, Terms};
+use crate::wire::{Form, SlotPlan, WarmPlan};
 use crate::{Ending, Fault, Limits, Outcome, fault, identity, policy};
 
 /// How a sandbox is to be.
@@ -34,6 +34,9 @@ pub struct Config {
     /// and count their CPU time. Without them both are sampled. In version 2, a process that is alone in a group that
     /// was lent to it moves into one below it, because only then can there be others. Default: true.
     pub groups: bool,
+    /// Language files besides those that come with the crate (`assets/languages/`, whose README says what stands in
+    /// one). One for a language that is known already takes the place of its file. Default: none.
+    pub languages: Vec<PathBuf>,
 }
 
 impl Default for Config {
@@ -43,20 +46,20 @@ impl Default for Config {
             strict: true,
             warm: true,
             groups: true,
+            languages: Vec::new(),
         }
     }
 }
 
-/// Runs Python programs, each isolated from the host and from all others. Cheap to share: every method takes
-/// `&self`, and as many programs run at once as there are calls.
+/// Runs programs, each isolated from the host and from all others. Cheap to share: every method takes `&self`, and as
+/// many programs run at once as there are calls.
+///
+/// Methods that take a source text alone are for Python; [`Sandbox::compile`] is for every language.
 pub struct Sandbox {
-    plan: SlotPlan,
-    groups: Groups,
+    python: Pool,
     version: String,
-    baseline: Baseline,
     protections: Vec<Protection>,
-    idle: Mutex<Vec<Slot>>,
-    slots_made: AtomicU32,
+    languages: Languages,
 }
 
 /// Open files that a sandbox takes: a program's are put above number 100 before they get their own numbers
@@ -80,6 +83,7 @@ impl Sandbox {
             let needed = DESCRIPTORS;
             return Err(Fault::Descriptors { limit, needed });
         }
+        let languages = Languages::read(&config.languages)?;
         let found = Interpreter::find(config.interpreter.as_deref())?;
         let warm = WarmPlan {
             modules: found.modules,
@@ -96,55 +100,53 @@ impl Sandbox {
             warm: Some(warm).filter(|_| config.warm && !HELPER.is_empty()),
             identity: identity::identity(0)?,
             root: found.root,
-            filter: policy::filter()?,
+            filter: policy::filter(&[])?,
+            form: Form::Python,
             executable: found.executable,
             arguments: found.arguments,
             environment: found.environment,
             file: found.file,
+            product: None,
         };
-        let mut sandbox = Self {
-            plan,
-            groups,
-            version: found.version,
-            baseline: Baseline::default(),
-            protections: Vec::new(),
-            idle: Mutex::default(),
-            slots_made: AtomicU32::new(0),
-        };
+        let shared = Arc::new(Shared::new(groups));
+        let terms = Terms::python(Baseline::default());
+        let mut python = Pool::new(shared.clone(), plan, terms, Rehearsal::Empty);
         let limits = Limits {
             memory_bytes: 4 << 30,
             ..Limits::with_cpu(Duration::from_secs(10))
         };
-        let mut slot = sandbox.make_slot()?;
-        let seen = match self_check(&slot, &limits) {
+        let mut slot = python.make()?;
+        let seen = match self_check(&slot, &limits, &python.terms) {
             Err(fault) if slot.cold.is_none() => {
                 // A fork that does not work here may still be one that can be done without.
-                sandbox.plan.warm = None;
-                slot = sandbox.make_slot()?;
+                python.plan.warm = None;
+                slot = python.make()?;
                 slot.cold = Some(fault.to_string());
-                self_check(&slot, &limits)?
+                self_check(&slot, &limits, &python.terms)?
             }
             other => other?,
         };
-        sandbox.baseline = Baseline {
+        python.terms.baseline = Baseline {
             mapped: seen.mapped,
             resident: seen.resident,
         };
-        rehearse(&slot, sandbox.baseline)?;
-        sandbox.protections = protection::judge(&seen, &slot);
-        sandbox.protections.extend(sandbox.groups.protections());
-        sandbox.keep(slot);
-        let absent = sandbox
-            .protections
-            .iter()
-            .filter(|p| p.required && !p.in_force);
+        python.rehearse(&slot)?;
+        let mut protections = protection::judge(&seen, &slot);
+        protections.extend(shared.groups.protections());
+        python.keep(slot);
+        let absent = protections.iter().filter(|p| p.required && !p.in_force);
         let missing: Vec<String> = absent
             .map(|p| format!("{} ({})", p.name, p.detail))
             .collect();
         if config.strict && !missing.is_empty() {
             return Err(Fault::Unprotected { missing });
         }
-        Ok(sandbox)
+        Ok(Self {
+            python,
+            version: found.version,
+            protections,
+            languages: languages.on(shared),
+        })
     }
 
     /// Runs `source` with `stdin` and waits for its end. When this returns, every process that the program has
@@ -170,14 +172,15 @@ impl Sandbox {
         code: Option<&CodeCache>,
     ) -> Result<Outcome, Fault> {
         let job = Job {
-            source,
+            source: Source::Text(source),
             stdin,
             mode: order::RUN,
             code,
             limits,
-            baseline: self.baseline,
+            terms: &self.python.terms,
+            product: false,
         };
-        Ok(self.job(&job)?.outcome)
+        Ok(self.python.run(&job)?.outcome)
     }
 
     /// Runs `source`, then calls `function` with `arguments` (a JSON array) and reads what it returns.
@@ -209,14 +212,15 @@ impl Sandbox {
     ) -> Result<Called, Fault> {
         let asked = call::asked(function, arguments)?;
         let job = Job {
-            source,
+            source: Source::Text(source),
             stdin: asked.as_bytes(),
             mode: order::CALL,
             code,
             limits,
-            baseline: self.baseline,
+            terms: &self.python.terms,
+            product: false,
         };
-        let done = self.job(&job)?;
+        let done = self.python.run(&job)?;
         if call::perhaps_unread(done.outcome.ending, &done.result) {
             self.arguments_are_read(&job)?;
         }
@@ -229,11 +233,11 @@ impl Sandbox {
     /// Whether an empty program gets its arguments: what a program says of them counts for nothing.
     fn arguments_are_read(&self, job: &Job) -> Result<(), Fault> {
         let empty = Job {
-            source: "",
+            source: Source::Text(""),
             code: None,
             ..*job
         };
-        let done = self.job(&empty)?;
+        let done = self.python.run(&empty)?;
         match call::unread(done.outcome.ending, &done.result) {
             None => Ok(()),
             Some(why) => Err(Fault::Call {
@@ -251,13 +255,14 @@ impl Sandbox {
     /// # Errors
     /// As for [`Sandbox::run`].
     pub fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, Fault> {
-        let outcome = self.job(&Job {
-            source,
+        let outcome = self.python.run(&Job {
+            source: Source::Text(source),
             stdin: b"",
             mode: order::CHECK,
             code: None,
             limits,
-            baseline: self.baseline,
+            terms: &self.python.terms,
+            product: false,
         })?;
         let outcome = outcome.outcome;
         let said = String::from_utf8_lossy(&outcome.stderr)
@@ -279,7 +284,38 @@ impl Sandbox {
     /// [`Fault::Limit`] or [`Fault::OwnLimit`].
     pub fn check(&self, limits: &Limits) -> Result<(), Fault> {
         limits.check()?;
-        own::can_be_kept(limits, self.baseline)
+        own::can_be_kept(limits, &self.python.terms)
+    }
+
+    /// Compiles a program in whatever language there is a file for, in a sandbox of its own, and makes it ready to be
+    /// run on any number of inputs. A Python program is not looked at here: what is wrong with it shows when it is run
+    /// (or in [`Sandbox::syntax_check`]).
+    ///
+    /// The first program of a language takes longer: its tools are looked for and tried.
+    ///
+    /// # Errors
+    /// A fault says nothing about the program: [`Fault::UnknownLanguage`], [`Fault::NoTools`] where what the language
+    /// needs is not installed, [`Fault::Tools`] where it does not work, or as for [`Sandbox::run`]. What the compiler has
+    /// against the program is in [`Compiled::Error`].
+    pub fn compile(&self, program: &Program) -> Result<Compiled<'_>, Fault> {
+        match self.languages.name(program.language)? {
+            PYTHON => Ok(Compiled::Program(self.candidate(program.source))),
+            name => self.languages.compile(name, program.source),
+        }
+    }
+
+    /// The languages that there are files for, and whether their tools are here. Starts each tool to ask for its
+    /// version the first time.
+    pub fn languages(&self) -> Vec<LanguageStatus> {
+        self.languages.list(&self.version)
+    }
+
+    /// By how much longer programs in a language may take than what the same would take in C, according to its file.
+    ///
+    /// # Errors
+    /// [`Fault::UnknownLanguage`].
+    pub fn time_factor(&self, language: &str) -> Result<f64, Fault> {
+        self.languages.time_factor(language)
     }
 
     /// Each layer of protection and whether it is in force on this system.
@@ -291,66 +327,19 @@ impl Sandbox {
     pub fn python_version(&self) -> &str {
         &self.version
     }
-
-    fn job(&self, job: &Job) -> Result<Finished, Fault> {
-        own::can_be_kept(job.limits, self.baseline)?;
-        let mut repeated = false;
-        loop {
-            let slot = match self.lock().pop() {
-                Some(slot) if slot.alive() => slot,
-                // Somebody killed an idle launcher; its successor is as good.
-                _ => {
-                    let slot = self.make_slot()?;
-                    rehearse(&slot, self.baseline)?;
-                    slot
-                }
-            };
-            // After a fault of the machinery the slot is not to be trusted: dropping it ends whatever is left in it.
-            match supervise::run(&slot, job) {
-                // Its warm interpreter may be to blame, or a lack of memory that has passed: once more with another.
-                Err(Fault::Broken { .. })
-                    if (slot.cold.is_none() || slot.group.is_some()) && !repeated =>
-                {
-                    repeated = true;
-                }
-                Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => return Err(fault),
-                other => {
-                    self.keep(slot);
-                    return other;
-                }
-            }
-        }
-    }
-
-    fn make_slot(&self) -> Result<Slot, Fault> {
-        let number = self.slots_made.fetch_add(1, Ordering::Relaxed);
-        let plan = SlotPlan {
-            identity: identity::identity(number)?,
-            ..self.plan.clone()
-        };
-        Slot::start(&plan, self.groups.make()?)
-    }
-
-    fn keep(&self, slot: Slot) {
-        self.lock().push(slot);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
-        // The list is right after a panic elsewhere, too: it only ever gains or loses whole slots.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn self_check(slot: &Slot, limits: &Limits) -> Result<SelfCheck, Fault> {
+fn self_check(slot: &Slot, limits: &Limits, terms: &Terms) -> Result<SelfCheck, Fault> {
     let outcome = supervise::run(
         slot,
         &Job {
-            source: SELF_CHECK,
+            source: Source::Text(SELF_CHECK),
             stdin: b"",
             mode: order::RUN,
             code: None,
             limits,
-            baseline: Baseline::default(),
+            terms,
+            product: false,
         },
     )?
     .outcome;

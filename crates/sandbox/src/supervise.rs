@@ -10,6 +10,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
+use crate::artifact::{self, Artifact};
 use crate::candidate::{Code, CodeCache};
 use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
@@ -18,7 +19,7 @@ use crate::own::within_own;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
-use crate::wire::{self, Reply, Report, RunEnd, RunRequest};
+use crate::wire::{self, Product, Reply, Report, RunEnd, RunRequest};
 use crate::{Ending, Fault, Limits, Outcome};
 
 /// Shortest and longest pause between two looks at what the run has used. A look costs some 50 µs; short runs end
@@ -45,16 +46,53 @@ pub(crate) const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// More than any private /tmp can hold; keeps the kernel's rounding from overflowing.
 pub(crate) const MOST_BYTES: u64 = 1 << 50;
 
+/// What is run: whatever the slot's [`Form`](wire::Form) says.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Text(&'a str),
+    Compiled(&'a Artifact),
+}
+
+/// What the language of a program has to say about its limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    /// What an idle program of the language takes by itself.
+    pub baseline: Baseline,
+    /// Whether address space is bounded where memory itself is not: some runtimes reserve far more than they use.
+    pub address_space: bool,
+    /// Soft and hard limit of the stack.
+    pub stack: (u64, u64),
+    /// Processes and threads that the language itself needs.
+    pub processes: u32,
+    /// What is found in stderr when memory has run out and the program failed for it. Besides Python's error.
+    pub out_of_memory: Vec<String>,
+}
+
+impl Terms {
+    /// Python's, with what an idle interpreter takes.
+    pub(crate) fn python(baseline: Baseline) -> Self {
+        Self {
+            baseline,
+            address_space: true,
+            stack: STACK_BYTES,
+            processes: 0,
+            out_of_memory: Vec::new(),
+        }
+    }
+}
+
 /// What to run.
 pub(crate) struct Job<'a> {
-    pub source: &'a str,
+    pub source: Source<'a>,
     pub stdin: &'a [u8],
     /// What is to be done, without what concerns compiled code (`launcher/order.rs`).
     pub mode: u64,
     /// Keeps the compiled program for the next run of the same source.
     pub code: Option<&'a CodeCache>,
     pub limits: &'a Limits,
-    pub baseline: Baseline,
+    pub terms: &'a Terms,
+    /// Whether what the run leaves behind (the slot's plan says where) is wanted.
+    pub product: bool,
 }
 
 /// What an idle interpreter takes by itself, in bytes: on top of it comes what the program may use.
@@ -71,6 +109,15 @@ pub(crate) struct Finished {
     pub outcome: Outcome,
     /// What came through the result pipe of a call.
     pub result: Vec<u8>,
+    /// What it left behind, if that was wanted.
+    pub product: Left,
+}
+
+/// What a run left behind.
+pub(crate) enum Left {
+    Nothing,
+    Artifact(Artifact),
+    TooLarge,
 }
 
 pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
@@ -111,7 +158,8 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
         Ending::OutputLimit
     } else {
         let (status, wall) = (done.report.status, done.wall);
-        judge(stop, status, cpu, wall, &stderr.bytes, job.limits)?
+        let signs = &job.terms.out_of_memory;
+        judge(stop, status, cpu, wall, &stderr.bytes, job.limits, signs)?
     };
     let outcome = Outcome {
         ending,
@@ -124,6 +172,7 @@ pub(crate) fn run(slot: &Slot, job: &Job) -> Result<Finished, Fault> {
     Ok(Finished {
         outcome,
         result: result.map(|r| r.bytes).unwrap_or_default(),
+        product: done.product,
     })
 }
 
@@ -136,6 +185,7 @@ pub(crate) struct Done {
     wall: Duration,
     /// stdout, stderr, and the result pipe of a call.
     output: Vec<Capture>,
+    product: Left,
 }
 
 pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
@@ -150,9 +200,15 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
         None => Code::None,
     };
     let called = job.mode == order::CALL;
-    let source =
-        sealed("source", job.source.as_bytes()).map_err(Fault::system("making a memory file"))?;
+    let memory_file = Fault::system("making a memory file");
+    let source = match job.source {
+        Source::Text(text) => sealed("source", text.as_bytes()),
+        Source::Compiled(artifact) => artifact.for_run(slot.identity),
+    };
+    let source = source.map_err(memory_file)?;
     let stdin = sealed("stdin", job.stdin).map_err(Fault::system("making a memory file"))?;
+    let product = job.product.then(artifact::empty).transpose();
+    let product = product.map_err(Fault::system("making a memory file"))?;
     let (stdout, stdout_end) = pipe(slot)?;
     let (stderr, stderr_end) = pipe(slot)?;
     let (result, result_end) = match called {
@@ -170,6 +226,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     ];
     descriptors.extend(result_end.iter().map(AsRawFd::as_raw_fd));
     descriptors.extend(code.file().map(AsRawFd::as_raw_fd));
+    descriptors.extend(product.iter().map(AsRawFd::as_raw_fd));
     let start = Instant::now();
     slot.run(request(job, code.mode(), slot), &descriptors)
         .map_err(|e| broken("asking for a run", &e.to_string()))?;
@@ -177,6 +234,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     let mut run = Run {
         slot,
         limits: job.limits,
+        terms: job.terms,
         first: None,
         stop: None,
         stopped: None,
@@ -187,14 +245,22 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
             .map(|pipe| Capture::new(pipe, job.limits.output_bytes))
             .collect(),
     };
-    let report = run.attend(start, job.baseline.resident)?;
+    let report = run.attend(start)?;
     let wall = start.elapsed();
     if let (Some(cache), Code::Save(file)) = (job.code, code) {
         // The run's processes are dead, so that nobody can write to it any more.
         cache.keep(file);
     }
     let used = slot.group.as_ref().map(Group::used);
+    let product = match (report.product, product) {
+        (Product::Taken, Some(file)) => Artifact::keep(&file)
+            .map(Left::Artifact)
+            .map_err(Fault::system("keeping a compiled program"))?,
+        (Product::TooLarge, _) => Left::TooLarge,
+        _ => Left::Nothing,
+    };
     Ok(Done {
+        product,
         report,
         used: used.transpose().map_err(counting)?,
         stop: run.stop,
@@ -208,7 +274,10 @@ fn bounds(job: &Job, group: &Group) -> Bounds {
     let limits = job.limits;
     Bounds {
         memory: group.own.get().memory.saturating_add(limits.memory_bytes),
-        tasks: u64::from(limits.processes) + OWN_PROCESSES + SPARE_TASKS,
+        tasks: u64::from(limits.processes)
+            + u64::from(job.terms.processes)
+            + OWN_PROCESSES
+            + SPARE_TASKS,
     }
 }
 
@@ -234,7 +303,7 @@ pub(crate) fn stack() -> (u64, u64) {
 }
 
 fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
-    let limits = job.limits;
+    let (limits, terms) = (job.limits, job.terms);
     let warm = slot.cold.is_none();
     let space = match &slot.group {
         Some(group) if group.bounds_memory() => {
@@ -251,16 +320,27 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     // machine run ahead of the exact account by a fifth and more; it must not be what decides.
     let seconds = cpu.as_secs().saturating_mul(2).saturating_add(2);
     let same = |what: u32, value: u64| (what, value, value);
+    // What is mapped to be written to, for runtimes that reserve address space without end.
+    let space = match terms.address_space {
+        true => same(libc::RLIMIT_AS, terms.baseline.mapped.saturating_add(space)),
+        false => same(
+            libc::RLIMIT_DATA,
+            terms.baseline.mapped.saturating_add(space),
+        ),
+    };
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        same(libc::RLIMIT_AS, job.baseline.mapped.saturating_add(space)),
+        space,
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
-            u64::from(limits.processes) + OWN_PROCESSES + u64::from(warm),
+            u64::from(limits.processes)
+                + u64::from(terms.processes)
+                + OWN_PROCESSES
+                + u64::from(warm),
         ),
         same(libc::RLIMIT_NOFILE, OPEN_FILES),
-        (libc::RLIMIT_STACK, STACK_BYTES.0, STACK_BYTES.1),
+        (libc::RLIMIT_STACK, terms.stack.0, terms.stack.1),
         // Of a system that pipes core dumps into a program of its own, 0 does not keep it from doing so; 1 does.
         same(libc::RLIMIT_CORE, 1),
         same(libc::RLIMIT_MEMLOCK, 0),
@@ -273,14 +353,27 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
         tmp_bytes: limits
             .file_bytes
             .min(MOST_BYTES)
-            .saturating_add(job.source.len() as u64)
+            .saturating_add(job.source.bytes())
             .saturating_add(TMP_EXTRA),
+        memory_bytes: limits.memory_bytes,
+        product: job.product,
+    }
+}
+
+impl Source<'_> {
+    /// What it takes in /tmp, at most.
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Compiled(artifact) => artifact.unpacked_bytes(),
+        }
     }
 }
 
 struct Run<'a> {
     slot: &'a Slot,
     limits: &'a Limits,
+    terms: &'a Terms,
     first: Option<i32>,
     stop: Option<Stop>,
     stopped: Option<Instant>,
@@ -291,7 +384,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn attend(&mut self, start: Instant, resident: u64) -> Result<Report, Fault> {
+    fn attend(&mut self, start: Instant) -> Result<Report, Fault> {
         let deadline = start + self.limits.wall.min(FOREVER);
         let mut next_look = start + self.limits.cpu.clamp(LOOKS.0, LOOKS.1);
         loop {
@@ -312,7 +405,7 @@ impl Run<'_> {
                     waited: used.waited,
                 })?;
             } else if now >= next_look {
-                next_look = now + self.look(resident)?;
+                next_look = now + self.look()?;
             }
             let until = self
                 .stopped
@@ -323,8 +416,8 @@ impl Run<'_> {
         }
     }
 
-    /// Checks the accounts; says when to check again. `resident` as in [`Baseline`].
-    fn look(&mut self, resident: u64) -> Result<Duration, Fault> {
+    /// Checks the accounts; says when to check again.
+    fn look(&mut self) -> Result<Duration, Fault> {
         let Some(first) = self.first else {
             return Ok(LOOKS.0);
         };
@@ -343,10 +436,12 @@ impl Run<'_> {
             if group.is_some_and(Group::over_bound) {
                 self.end(Stop::Memory)?;
             }
-        } else if used.processes > 1 {
-            // One process is held by its address space; several together are not. What they share with the warm
-            // interpreter is counted for each in its part, so that all of them have no more of it than one has.
-            let most = self.limits.memory_bytes.saturating_add(resident);
+        } else if used.processes > 1 || !self.terms.address_space {
+            // One process is held by its address space, where that is bounded; several together are not. What they share
+            // with the warm interpreter is counted for each in its part, so that all of them have no more of it than one
+            // has.
+            let own = self.terms.baseline.resident;
+            let most = self.limits.memory_bytes.saturating_add(own);
             if used.resident > most && usage::proportional_memory(first).is_some_and(|m| m > most) {
                 self.end(Stop::Memory)?;
             }
@@ -421,6 +516,7 @@ impl Run<'_> {
                         status,
                         cpu_us: u64::try_from(self.seen.as_micros()).unwrap_or(u64::MAX),
                         peak_bytes: 0,
+                        product: Product::Nothing,
                     })),
                     RunEnd::Lost(status) => Err(lost(&format!(
                         "its first process was killed from outside (status {status})"

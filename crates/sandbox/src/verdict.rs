@@ -21,6 +21,7 @@ pub(crate) fn judge(
     wall: Duration,
     stderr: &[u8],
     limits: &Limits,
+    signs: &[String],
 ) -> Result<Ending, Fault> {
     if stop == Some(Stop::Cpu) || cpu >= limits.cpu {
         return Ok(Ending::CpuLimit);
@@ -39,11 +40,14 @@ pub(crate) fn judge(
             libc::SIGSYS => Ending::Forbidden(None),
             // The kernel's own limit, far above ours, or a program that says so itself.
             libc::SIGXCPU => Ending::CpuLimit,
+            _ if told(stderr, signs) => Ending::MemoryLimit,
             signal => Ending::Signalled(signal),
         });
     }
     match libc::WEXITSTATUS(status) {
-        code if code != 0 && out_of_memory(stderr) => Ok(Ending::MemoryLimit),
+        code if code != 0 && (out_of_memory(stderr) || told(stderr, signs)) => {
+            Ok(Ending::MemoryLimit)
+        }
         code => Ok(Ending::Exited(code)),
     }
 }
@@ -56,6 +60,17 @@ fn out_of_memory(stderr: &[u8]) -> bool {
     let name = line.split(|b| *b == b':').next().unwrap_or_default();
     name == b"MemoryError" || name.ends_with(b"._ArrayMemoryError")
 }
+
+/// Whether the last of stderr has one of the signs by which a language tells that memory has run out. As above, who
+/// only prints it must fail as well.
+fn told(stderr: &[u8], signs: &[String]) -> bool {
+    let end = &stderr[stderr.len().saturating_sub(LAST_WORDS)..];
+    let has = |sign: &String| end.windows(sign.len().max(1)).any(|w| w == sign.as_bytes());
+    signs.iter().any(has)
+}
+
+/// How much of the end of stderr is searched, in bytes: a runtime's last words and a stack trace.
+const LAST_WORDS: usize = 16 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -70,8 +85,18 @@ mod tests {
         let limits = Limits::with_cpu(Duration::from_secs(1));
         let ms = Duration::from_millis;
         let judged = |stop, status, cpu, stderr: &str| {
-            judge(stop, status, cpu, ms(1500), stderr.as_bytes(), &limits).ok()
+            let signs = ["std::bad_alloc".to_owned()];
+            let stderr = stderr.as_bytes();
+            judge(stop, status, cpu, ms(1500), stderr, &limits, &signs).ok()
         };
+        let thrown = "terminate called after throwing an instance of 'std::bad_alloc'\n";
+        let aborted = |stderr| judged(None, libc::SIGABRT, ms(10), stderr);
+        assert_eq!(aborted(thrown), Some(Ending::MemoryLimit));
+        assert_eq!(aborted(""), Some(Ending::Signalled(libc::SIGABRT)));
+        assert_eq!(
+            judged(None, exited(0), ms(10), thrown),
+            Some(Ending::Exited(0))
+        );
         assert_eq!(judged(None, exited(0), ms(10), ""), Some(Ending::Exited(0)));
         assert_eq!(
             judged(None, exited(0), ms(1001), ""),

@@ -33,15 +33,47 @@ pub(crate) struct SlotPlan {
     pub identity: Identity,
     pub root: RootPlan,
     pub filter: Vec<Instruction>,
+    /// What the first descriptor of a run is.
+    pub form: Form,
+    /// What is started; of no account where the program itself is ([`Form::Executable`]).
     pub executable: PathBuf,
+    /// Without the first, which is the name of what is started. `{memory_mb}` in one stands for the run's memory limit, as it
+    /// does in the environment.
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
-    /// File name of the program in the private /tmp.
+    /// Name of the program's file or folder in the private /tmp.
     pub file: String,
+    /// What is taken out of the private /tmp after a run that asks for it.
+    pub product: Option<ProductPlan>,
     /// How to start the warm interpreter; none to start programs afresh.
     pub warm: Option<WarmPlan>,
     /// A control group bounds the slot's memory: when it is used up, programs go before the slot's own processes.
     pub programs_go_first: bool,
+}
+
+/// The first descriptor beside a run: what it is that is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Form {
+    /// Source text for the Python interpreter, which is told the run's mode.
+    Python,
+    /// A file, put into /tmp.
+    File,
+    /// Files (`launcher/artifact.rs`), put into a folder in /tmp.
+    Folder,
+    /// A binary, started without ever being in the file tree.
+    Executable,
+}
+
+/// What a compiler leaves in /tmp that is of use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ProductPlan {
+    /// Name of a file or folder in /tmp.
+    pub path: String,
+    /// Whether it is a folder.
+    pub folder: bool,
+    /// Most that is taken, in bytes.
+    pub most_bytes: u64,
 }
 
 /// What the warm interpreter is started with, besides what programs are.
@@ -71,6 +103,10 @@ pub(crate) struct RunRequest {
     pub limits: Vec<(u32, u64, u64)>,
     /// Size of the private /tmp, in bytes.
     pub tmp_bytes: u64,
+    /// The memory limit, for programs that have to be told theirs.
+    pub memory_bytes: u64,
+    /// Whether the product is wanted: the last descriptor is a memory file for it.
+    pub product: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,6 +141,19 @@ pub(crate) struct Report {
     pub cpu_us: u64,
     /// Largest resident set of any of its processes, in bytes.
     pub peak_bytes: u64,
+    /// What became of the product.
+    pub product: Product,
+}
+
+/// What became of the product of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Product {
+    /// There is none, or nobody asked.
+    Nothing,
+    /// It has been taken out.
+    Taken,
+    /// It is larger than what may be taken.
+    TooLarge,
 }
 
 /// A step that failed and what the system said.
@@ -156,11 +205,31 @@ pub(crate) fn send<T: Serialize>(
     }
 }
 
+/// Length of the next message, which is waited for; 0 when the other side is gone.
+fn waiting(socket: &impl AsFd) -> io::Result<usize> {
+    let flags = libc::MSG_PEEK | libc::MSG_TRUNC;
+    loop {
+        // SAFETY: nothing is written, as there is room for nothing.
+        let length =
+            unsafe { libc::recv(socket.as_fd().as_raw_fd(), std::ptr::null_mut(), 0, flags) };
+        match usize::try_from(length) {
+            Ok(length) => return Ok(length),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EINTR) => {}
+                error if error.raw_os_error() == Some(libc::ECONNRESET) => return Ok(0),
+                error => return Err(error),
+            },
+        }
+    }
+}
+
 /// The next message, or `None` when the other side is gone.
 pub(crate) fn receive<T: DeserializeOwned>(
     socket: &impl AsFd,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
-    let mut bytes = vec![0; MESSAGE_BYTES];
+    // As long as the message: in a process that has just been forked, or has just forked, each page that is written to
+    // is copied first.
+    let mut bytes = vec![0; waiting(socket)?.min(MESSAGE_BYTES)];
     let mut space = nix::cmsg_space!([RawFd; MESSAGE_DESCRIPTORS]);
     let mut descriptors = Vec::new();
     let length = loop {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rlef_judge::{Fault, Judge, JudgeConfig, Stop};
 use rlef_problems::Problem;
+use rlef_sandbox::PYTHON;
 
 use crate::{Fake, judge_with, problem, quick};
 
@@ -175,4 +176,18 @@ fn limits_too_small_for_the_harness_are_told_with_the_range() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn languages_have_time_factors_of_their_own() {
+    let mut config = quick();
+    config.language_time_factors.insert(PYTHON.into(), 3.0);
+    let limits = config.limits_for(&problem()).unwrap();
+    assert_eq!(limits.cpu, Duration::from_secs(3));
+    config.language_time_factors.insert("java".into(), 0.0);
+    let told = config.check().unwrap_err().to_string();
+    assert!(
+        told.contains("language_time_factors") && told.contains("java"),
+        "{told}"
+    );
 }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use rlef_judge::{Detail, Job, Stop, Verdict};
+use rlef_judge::{Detail, Fault, Job, JudgeConfig, Stop, Verdict};
+use rlef_sandbox::{PYTHON, Program};
 
 use crate::{judge_with, problem, public, quick};
-use rlef_judge::JudgeConfig;
 
 #[test]
 fn each_ending_has_its_verdict() {
@@ -131,6 +131,7 @@ fn many_jobs_keep_their_order() {
         .iter()
         .map(|code| Job {
             problem: &problem,
+            language: PYTHON,
             code,
             tests: &problem.public_tests,
             stop: Stop::Never,
@@ -182,4 +183,30 @@ fn reports_serialise_for_people() {
     assert_eq!(result["stdout"], "x");
     assert_eq!(result["cpu_s"], 0.01);
     assert_eq!(result["detail"]["signal"], 11);
+}
+
+#[test]
+fn an_executor_is_asked_for_languages_that_it_knows_only() {
+    let (fake, judge) = judge_with(quick());
+    let problem = problem();
+    let program = |language| Program {
+        language,
+        source: "1: print 1\n2: print 4\n3: print 9",
+    };
+    let judged = |language| {
+        judge.judge_program(
+            &problem,
+            &program(language),
+            &problem.public_tests,
+            Stop::Never,
+        )
+    };
+    let fault = judged("cpp").unwrap_err();
+    assert!(
+        matches!(&fault, Fault::Language { language, .. } if language == "cpp"),
+        "{fault}"
+    );
+    assert_eq!(fake.runs.load(Ordering::SeqCst), 0);
+    assert!(judged(PYTHON).unwrap().all_passed());
+    assert!(judged("python3").unwrap().all_passed());
 }

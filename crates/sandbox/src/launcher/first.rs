@@ -18,8 +18,8 @@ use nix::unistd::Pid;
 
 use super::confine::{self, step};
 use super::warm::Warm;
-use super::{program, tree};
-use crate::wire::{Report, RunEnd, RunRequest, Trouble};
+use super::{artifact, program, tree};
+use crate::wire::{Form, Product, ProductPlan, Report, RunEnd, RunRequest, Trouble};
 
 /// What a run is started with; the same for all runs of a slot.
 pub(super) struct Starter<'a> {
@@ -29,15 +29,22 @@ pub(super) struct Starter<'a> {
     pub warm: Option<&'a Warm>,
     /// See [`crate::wire::SlotPlan::programs_go_first`].
     pub programs_go_first: bool,
+    /// What may be taken out of /tmp after a run.
+    pub product: Option<&'a ProductPlan>,
 }
 
 pub(super) fn main(
     starter: &Starter,
     request: &RunRequest,
-    descriptors: Vec<OwnedFd>,
+    mut descriptors: Vec<OwnedFd>,
     report: OwnedFd,
     asked: OwnedFd,
 ) -> ! {
+    // Not for the program: it stays here.
+    let product = starter
+        .product
+        .filter(|_| request.product)
+        .zip(descriptors.pop_if(|_| request.product));
     let end = match start(starter, request, &descriptors) {
         Ok(pid) => {
             drop(descriptors);
@@ -45,7 +52,13 @@ pub(super) fn main(
             // SAFETY: nothing in this process uses descriptor 0 any more.
             unsafe { libc::close(0) };
             match attend(pid, &asked) {
-                Ok(report) => RunEnd::Report(report),
+                Ok(mut report) => {
+                    // Everything of the run is dead, so that what lies in /tmp stays as it is.
+                    if let (0, Some((plan, file))) = (report.status, product) {
+                        report.product = artifact::take(plan, file);
+                    }
+                    RunEnd::Report(report)
+                }
                 Err(error) => RunEnd::NotStarted(Trouble::new("wait for the program", error)),
             }
         }
@@ -72,17 +85,23 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
     let [source, inside @ ..] = descriptors else {
         return Err(Trouble::new("take the descriptors", nix::Error::EBADF));
     };
+    let prepared = starter.prepared;
     let copy = || -> io::Result<()> {
         io::copy(
             &mut File::from(source.try_clone()?),
-            &mut File::create(&starter.prepared.file)?,
+            &mut File::create(&prepared.file)?,
         )?;
         Ok(())
     };
-    step("write the program", copy())?;
+    let put = match prepared.form {
+        Form::Python => copy(),
+        Form::File | Form::Folder => artifact::put(source, &prepared.file, prepared.form),
+        Form::Executable => Ok(()),
+    };
+    step("write the program", put)?;
     match starter.warm {
         Some(warm) => warm.spawn(request, inside),
-        None => starter.prepared.spawn(request, inside),
+        None => prepared.spawn(request, source, inside),
     }
 }
 
@@ -122,6 +141,7 @@ fn attend(program: Pid, asked: &OwnedFd) -> io::Result<Report> {
         status: status.unwrap_or(libc::SIGKILL),
         cpu_us: u64::try_from(cpu).unwrap_or(0),
         peak_bytes: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
+        product: Product::Nothing,
     })
 }
 

@@ -3,7 +3,7 @@
 //! The child shares the first process's memory until `exec` (so that nothing is copied only to be thrown away) while
 //! its parent waits; hence everything is prepared before and the child makes system calls only.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::unistd::Pid;
 
 use super::order::{self, EXTRA_NUMBERS};
-use crate::wire::{RunRequest, SlotPlan, Trouble};
+use crate::wire::{Form, RunRequest, SlotPlan, Trouble};
 
 /// Stack of the child; it calls a dozen thin wrappers.
 const STACK_BYTES: usize = 64 << 10;
@@ -20,9 +20,16 @@ const STACK_BYTES: usize = 64 << 10;
 /// Above every number that a program has open.
 const ABOVE: RawFd = 20;
 
+/// Where the child has a binary that is not in the file tree, until it is started.
+const BINARY: RawFd = 3;
+
+/// Stands for the run's memory limit in an argument or a variable, in mebibytes.
+const MEMORY: &str = "{memory_mb}";
+
 /// Everything about starting a program that is the same in every run.
 pub(super) struct Prepared {
     pub(super) file: PathBuf,
+    pub(super) form: Form,
     executable: CString,
     arguments: Vec<CString>,
     environment: Vec<CString>,
@@ -33,6 +40,8 @@ pub(super) struct Prepared {
 struct Orders {
     /// What the program is to have open, and under which number.
     open: Vec<(RawFd, RawFd)>,
+    /// A binary to be started from its descriptor.
+    binary: Option<RawFd>,
     /// The lowest number that is to be closed.
     close_from: RawFd,
     limits: Vec<(u32, libc::rlimit)>,
@@ -50,7 +59,7 @@ const STEPS: [&str; 6] = [
     "connect stdin, stdout and stderr",
     "set a limit",
     "load the system-call filter",
-    "start the interpreter",
+    "start the program's file",
     "begin a session of its own",
 ];
 
@@ -71,6 +80,7 @@ impl Prepared {
         let filter = plan.filter.iter().map(instruction).collect();
         Ok(Self {
             file: PathBuf::from("/tmp").join(&plan.file),
+            form: plan.form,
             executable,
             arguments,
             environment,
@@ -78,9 +88,14 @@ impl Prepared {
         })
     }
 
-    /// Starts the program; returns when it has become the interpreter, or has failed to.
-    /// `inside` is what it is to have: stdin, stdout, stderr, and what its mode needs.
-    pub(super) fn spawn(&self, request: &RunRequest, inside: &[OwnedFd]) -> Result<Pid, Trouble> {
+    /// Starts the program; returns when `exec` has been done, or has failed. `source` is what is run if it is a binary,
+    /// `inside` what the program is to have: stdin, stdout, stderr, and what its mode needs.
+    pub(super) fn spawn(
+        &self,
+        request: &RunRequest,
+        source: &OwnedFd,
+        inside: &[OwnedFd],
+    ) -> Result<Pid, Trouble> {
         let extras = EXTRA_NUMBERS.iter().zip(order::extras(request.mode));
         let numbers: Vec<RawFd> = (0..3)
             .chain(extras.filter_map(|(n, has)| has.then_some(*n)))
@@ -90,7 +105,9 @@ impl Prepared {
         }
         // Copies above every number that is to be taken, so that none is overwritten before its turn.
         let above = |fd: &OwnedFd| fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(ABOVE));
-        let copies = inside.iter().map(above).collect::<Result<Vec<_>, _>>();
+        let binary = (self.form == Form::Executable).then_some(source);
+        let wanted = inside.iter().chain(binary);
+        let copies = wanted.map(above).collect::<Result<Vec<_>, _>>();
         // SAFETY: the copies are new and nobody else's.
         let own = |n: RawFd| unsafe { OwnedFd::from_raw_fd(n) };
         let copies: Vec<OwnedFd> = match copies {
@@ -100,12 +117,18 @@ impl Prepared {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|t| t.as_ptr()).collect()
         };
-        let mut arguments = pointers(&self.arguments);
+        let filled: Vec<CString> = self.arguments.iter().map(|a| fill(a, request)).collect();
+        let mut arguments = pointers(&filled);
         let mode = CString::new(request.mode.to_string()).unwrap_or_default();
-        arguments.push(c"mode".as_ptr());
-        arguments.push(mode.as_ptr());
+        if self.form == Form::Python {
+            arguments.push(c"mode".as_ptr());
+            arguments.push(mode.as_ptr());
+        }
         arguments.push(std::ptr::null());
-        let mut environment = pointers(&self.environment);
+        let variables: Vec<CString> = (self.environment.iter())
+            .map(|v| fill(v, request))
+            .collect();
+        let mut environment = pointers(&variables);
         environment.push(std::ptr::null());
         let limit = |&(what, soft, hard): &_| {
             (
@@ -127,7 +150,12 @@ impl Prepared {
                 .map(AsRawFd::as_raw_fd)
                 .zip(numbers.iter().copied())
                 .collect(),
-            close_from: numbers.iter().max().map_or(3, |n| n + 1),
+            binary: binary.and_then(|_| copies.last()).map(AsRawFd::as_raw_fd),
+            close_from: numbers
+                .iter()
+                .chain(binary.is_some().then_some(&BINARY))
+                .max()
+                .map_or(3, |n| n + 1),
             limits: request.limits.iter().map(limit).collect(),
             filter,
             executable: self.executable.as_ptr(),
@@ -135,13 +163,14 @@ impl Prepared {
             environment,
             failed: (0, 0),
         };
-        let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+        // Not set to zero: pages that the child does not touch need not exist.
+        let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: `become_program` gets a stack of its own (its end, as stacks grow downwards, and aligned), and a
         // pointer to `orders`; stack, orders and all they point to live until this call returns, which because of
         // CLONE_VFORK is when the child no longer uses this memory.
         let pid = unsafe {
-            let top = stack.as_mut_ptr().add(stack.len());
+            let top = stack.as_mut_ptr().add(stack.capacity());
             libc::clone(
                 become_program,
                 top.cast::<c_void>(),
@@ -165,6 +194,15 @@ impl Prepared {
         }
         Ok(Pid::from_raw(pid))
     }
+}
+
+/// An argument or a variable of this run.
+fn fill(argument: &CStr, request: &RunRequest) -> CString {
+    let Some(text) = argument.to_str().ok().filter(|t| t.contains(MEMORY)) else {
+        return argument.into();
+    };
+    let megabytes = (request.memory_bytes >> 20).max(1);
+    CString::new(text.replace(MEMORY, &megabytes.to_string())).unwrap_or_default()
 }
 
 extern "C" fn become_program(orders: *mut c_void) -> i32 {
@@ -197,6 +235,12 @@ unsafe fn follow(orders: &Orders) -> usize {
             }
         }
         next = wanted + 1;
+    }
+    if let Some(binary) = orders.binary {
+        // SAFETY: plain numbers; nothing else is to have this one, and `exec` closes it.
+        if unsafe { libc::dup3(binary, BINARY, libc::O_CLOEXEC) } == -1 {
+            return 1;
+        }
     }
     // SAFETY: closes descriptors of this child only.
     if unsafe {
@@ -239,8 +283,20 @@ unsafe fn follow(orders: &Orders) -> usize {
     if answer != 0 {
         return 3;
     }
-    // SAFETY: NUL-terminated strings in NULL-terminated lists, all alive.
+    // SAFETY: NUL-terminated strings in NULL-terminated lists, all alive. A binary is started from its descriptor: the
+    // way through /proc, which is new in each run, costs more than all the rest of this function.
     unsafe {
+        if orders.binary.is_some() {
+            libc::syscall(
+                libc::SYS_execveat,
+                BINARY,
+                c"".as_ptr(),
+                orders.arguments.as_ptr(),
+                orders.environment.as_ptr(),
+                libc::AT_EMPTY_PATH,
+            );
+            return 4;
+        }
         libc::execve(
             orders.executable,
             orders.arguments.as_ptr(),

@@ -9,6 +9,7 @@ mod groups;
 mod interference;
 mod interpreters;
 mod language;
+mod languages;
 mod leftovers;
 mod lent;
 mod limits;

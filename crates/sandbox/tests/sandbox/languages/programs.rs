@@ -1,0 +1,236 @@
+//! Honest and failing programs of every language: each ends as it should.
+
+use std::time::Duration;
+
+use rlef_sandbox::{Ending, Fault, Limits};
+
+use super::sources::{ALL, Sources};
+use super::{compile, limits, run};
+use crate::groups::memory_is_bounded;
+use crate::{sandbox, text};
+
+/// Runs one program of each language that is here.
+fn each(
+    choose: fn(&Sources) -> &'static str,
+    stdin: &str,
+    limits: &Limits,
+    check: impl Fn(&str, rlef_sandbox::Outcome),
+) {
+    for sources in &ALL {
+        if let Some(program) = compile(sources.language, choose(sources)) {
+            check(sources.language, run(&program, stdin, limits));
+        }
+    }
+}
+
+#[test]
+fn programs_read_and_write() {
+    for sources in &ALL {
+        let Some(program) = compile(sources.language, sources.sum) else {
+            continue;
+        };
+        // Compiled once, run many times.
+        for (stdin, wanted) in [("1 2 3\n", "6\n"), ("", "0\n"), ("-5 12", "7\n")] {
+            let outcome = run(&program, stdin, &limits());
+            assert_eq!(
+                (outcome.ending, text(&outcome.stdout).as_str()),
+                (Ending::Exited(0), wanted),
+                "{}: {}",
+                sources.language,
+                text(&outcome.stderr)
+            );
+        }
+    }
+}
+
+#[test]
+fn one_program_runs_on_many_threads_at_once() {
+    let Some(program) = compile("c", ALL[0].sum) else {
+        return;
+    };
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..40)
+            .map(|n| (n, &program))
+            .map(|(n, p)| scope.spawn(move || (n, run(p, &format!("{n} 1"), &limits()))))
+            .collect();
+        for thread in runs {
+            let (n, outcome) = thread.join().expect("ran");
+            assert_eq!(text(&outcome.stdout), format!("{}\n", n + 1));
+        }
+    });
+}
+
+#[test]
+fn exit_codes_and_signals_are_told() {
+    each(
+        |s| s.exits,
+        "",
+        &limits(),
+        |language, outcome| {
+            assert_eq!(outcome.ending, Ending::Exited(3), "{language}");
+            assert_eq!(text(&outcome.stderr), "three", "{language}");
+        },
+    );
+    each(
+        |s| s.crashes,
+        "",
+        &limits(),
+        |language, outcome| {
+            let wanted = match language {
+                "c" | "cpp" | "rust" => Ending::Signalled(libc::SIGABRT),
+                "go" => Ending::Exited(2),
+                _ => Ending::Exited(1),
+            };
+            let said = text(&outcome.stderr);
+            assert_eq!(outcome.ending, wanted, "{language}: {said}");
+            assert!(
+                wanted == Ending::Signalled(libc::SIGABRT) || said.contains("uncaught"),
+                "{said}"
+            );
+        },
+    );
+    for (body, wanted) in [
+        ("*(volatile int *)8 = 1;", Ending::Signalled(libc::SIGSEGV)),
+        (
+            "volatile int zero = 0; return 77 / zero;",
+            Ending::Signalled(libc::SIGFPE),
+        ),
+        ("__builtin_trap();", Ending::Signalled(libc::SIGILL)),
+        ("return 255;", Ending::Exited(255)),
+    ] {
+        let source = format!("int main(void) {{ {body} }}");
+        if let Some(program) = compile("c", &source) {
+            assert_eq!(run(&program, "", &limits()).ending, wanted, "{body}");
+        }
+    }
+}
+
+#[test]
+fn cpu_time_ends_programs() {
+    let limits = Limits {
+        cpu: Duration::from_millis(900),
+        ..limits()
+    };
+    each(
+        |s| s.spins,
+        "",
+        &limits,
+        |language, outcome| {
+            assert_eq!(outcome.ending, Ending::CpuLimit, "{language}");
+            assert!(
+                outcome.cpu < Duration::from_secs(3),
+                "{language}: {:?}",
+                outcome.cpu
+            );
+        },
+    );
+}
+
+#[test]
+fn memory_is_bounded_in_every_language() {
+    each(
+        |s| s.holds,
+        "",
+        &limits(),
+        |language, outcome| {
+            let said = text(&outcome.stderr);
+            assert_eq!(outcome.ending, Ending::Exited(0), "{language}: {said}");
+            assert_eq!(
+                text(&outcome.stdout),
+                format!("{}\n", 30 << 20),
+                "{language}"
+            );
+        },
+    );
+    let limits = Limits {
+        cpu: Duration::from_secs(20),
+        ..limits()
+    };
+    each(
+        |s| s.hogs,
+        "",
+        &limits,
+        |language, outcome| {
+            // malloc says no; what a program makes of that is its own affair.
+            let wanted = match language {
+                "c" if !memory_is_bounded() => Ending::Exited(9),
+                _ => Ending::MemoryLimit,
+            };
+            let said = text(&outcome.stderr);
+            assert_eq!(outcome.ending, wanted, "{language}: {said}");
+            // The runtime's own part included.
+            let peak = outcome.peak_memory_bytes.unwrap_or(0);
+            assert!(peak < 700 << 20, "{language}: {peak}");
+        },
+    );
+}
+
+#[test]
+fn output_is_bounded_in_every_language() {
+    let limits = Limits {
+        output_bytes: 100_000,
+        ..limits()
+    };
+    each(
+        |s| s.floods,
+        "",
+        &limits,
+        |language, outcome| {
+            assert_eq!(outcome.ending, Ending::OutputLimit, "{language}");
+            assert_eq!(outcome.stdout.len(), 100_000, "{language}");
+        },
+    );
+}
+
+#[test]
+fn threads_work() {
+    each(
+        |s| s.threads,
+        "",
+        &limits(),
+        |language, outcome| {
+            let said = text(&outcome.stderr);
+            assert_eq!(outcome.ending, Ending::Exited(0), "{language}: {said}");
+            assert_eq!(text(&outcome.stdout), "36\n", "{language}");
+        },
+    );
+}
+
+#[test]
+fn deep_recursion_has_room() {
+    let source = "#include <cstdio>\n__attribute__((noinline)) long f(long n) { volatile char room[1000]; room[0] = 1; return n ? f(n - 1) + room[0] : 0; }\nint main() { printf(\"%ld\\n\", f(40000)); }";
+    if let Some(program) = compile("cpp", source) {
+        let outcome = run(&program, "", &limits());
+        assert_eq!(text(&outcome.stdout), "40000\n", "{:?}", outcome.ending);
+    }
+}
+
+#[test]
+fn functions_are_called_in_python_only() {
+    let Some(program) = compile("c", ALL[0].sum) else {
+        return;
+    };
+    let fault = program.call("f", "[]", &limits()).expect_err("no function");
+    assert!(matches!(fault, Fault::Call { .. }), "{fault}");
+}
+
+#[test]
+fn languages_are_listed_with_their_tools() {
+    let all = sandbox().languages();
+    let names: Vec<&str> = all.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["python", "c", "cpp", "rust", "java", "go", "javascript"]
+    );
+    for language in &all {
+        println!("{}: {:?}", language.title, language.tools);
+        match &language.tools {
+            Ok(version) => assert!(version.contains(|c: char| c.is_ascii_digit()), "{version}"),
+            Err(sought) => assert!(sought.contains('`'), "{sought}"),
+        }
+    }
+    assert!(all[0].tools.is_ok() && all[1].tools.is_ok());
+    assert_eq!(sandbox().time_factor("python3").expect("known"), 1.0);
+    assert_eq!(sandbox().time_factor("c++").expect("known"), 1.0);
+    assert!(sandbox().time_factor("java").expect("known") > 1.0);
+}
