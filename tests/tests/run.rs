@@ -212,3 +212,28 @@ fn another_interpreter_can_be_named() {
     let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(stderr.contains("/no/such/python"), "{stderr}");
 }
+
+#[test]
+fn compiled_programs_run_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, source: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, source).expect("a file");
+        let mut command = Command::from_std(rlef_tests::rlef());
+        command.arg("run").arg(&file).write_stdin("20 1\n");
+        command.output().expect("rlef starts")
+    };
+    let sum = "#include <cstdio>\nint main() { int a, b; scanf(\"%d %d\", &a, &b); printf(\"%d\\n\", a + b); }\n";
+    let output = run("sum.cpp", sum);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.starts_with("fault:") && stderr.contains("g++") {
+        eprintln!("no C++ compiler here: not tested");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(output.stdout, b"21\n");
+    let output = run("wrong.cpp", "int main() { return nothing; }\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(65), "{stderr}");
+    assert!(stderr.contains("nothing"), "{stderr}");
+}

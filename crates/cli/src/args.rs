@@ -24,7 +24,7 @@ pub enum Command {
     Sft(Sft),
     /// State an honest n@k with confidence intervals.
     Eval(Eval),
-    /// Run one Python program in the sandbox.
+    /// Run one program in the sandbox.
     Run(Run),
     /// Judge a program on a problem's public and private tests.
     Judge(Judge),
@@ -163,13 +163,17 @@ fn backend(text: &str) -> Result<Backend, String> {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code: the program's own if it exited; 124 time limit (CPU or wall-clock); \
-137 memory limit; 153 output limit; 159 forbidden system call; 128 + N killed by signal N; \
+65 it does not compile; 137 memory limit; 153 output limit; 159 forbidden system call; 128 + N killed by signal N; \
 2 the program cannot be read or its output not be passed on; 3 a fault of the machinery. A program may itself exit with any of these: \
 --json and the last line on stderr tell them apart."
 )]
 pub struct Run {
-    /// The program, in Python; `-` reads it from stdin, and the program's own stdin is then empty.
+    /// The program; `-` reads it from stdin, and the program's own stdin is then empty.
     pub file: PathBuf,
+    /// The program's language, e.g. python, cpp, c, rust, java, go, javascript; default: by the file's ending, else
+    /// python. `rlef sandbox doctor` lists those that can be run here.
+    #[arg(long, value_name = "NAME")]
+    pub language: Option<String>,
     /// CPU time that it and its processes may use, in seconds; at least 0.1.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub cpu: Duration,
@@ -200,8 +204,12 @@ pub struct Run {
 pub struct Judge {
     /// The problem's id.
     pub problem: String,
-    /// The program, in Python; `-` reads it from stdin.
+    /// The program; `-` reads it from stdin.
     pub file: PathBuf,
+    /// The program's language, e.g. python, cpp, c, rust, java, go, javascript; default: by the file's ending, else
+    /// python. `rlef sandbox doctor` lists those that can be run here.
+    #[arg(long, value_name = "NAME")]
+    pub language: Option<String>,
     /// Problem set: micro, micro:SEED, basics, a JSONL file, or a folder with train.jsonl, valid.jsonl, test.jsonl;
     /// default: basics, then micro.
     #[arg(long, value_name = "SET")]

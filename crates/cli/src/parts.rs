@@ -12,7 +12,7 @@ use rlef_model::ModelFolder;
 use rlef_policy::{LocalPolicy, Task};
 use rlef_problems::{Problem, ProblemSet, SetError};
 use rlef_rl::TrainConfig;
-use rlef_sandbox::{Config, External, Sandbox};
+use rlef_sandbox::{Config, External, PYTHON, Sandbox};
 
 /// A judge on a fresh sandbox, or on the command that is to take its place. Made before anything large is in memory.
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
@@ -117,6 +117,24 @@ pub fn program(path: &Path) -> Result<String> {
         text(path)
     }
     .context("the program")
+}
+
+/// What a program is written in: what was typed, or what its file's ending stands for.
+pub fn language(typed: Option<&str>, file: &Path) -> String {
+    if let Some(typed) = typed {
+        return typed.to_owned();
+    }
+    let ending = file.extension().and_then(|e| e.to_str()).unwrap_or("py");
+    match ending {
+        "c" => "c",
+        "cpp" | "cc" | "cxx" | "C" => "cpp",
+        "rs" => "rust",
+        "java" => "java",
+        "go" => "go",
+        "js" | "mjs" | "cjs" => "javascript",
+        _ => PYTHON,
+    }
+    .to_owned()
 }
 
 fn read_text(from: impl Read, name: &str) -> Result<String> {

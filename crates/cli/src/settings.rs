@@ -14,6 +14,18 @@ use crate::args::{Feedback, Settings};
 /// Keys whose default is "absent", which TOML cannot write down.
 const OPTIONAL: [&str; 2] = ["episode.system_prompt", "episode.missing_code_message"];
 
+/// Groups of settings whose names are free.
+const OPEN: [&str; 1] = ["judge.language_time_factors"];
+
+/// Whether there is such a setting.
+fn is_known(key: &str, known: &[String]) -> bool {
+    let open = |group: &&str| {
+        key.strip_prefix(*group)
+            .is_some_and(|k| k.starts_with('.') && k.len() > 1)
+    };
+    known.iter().any(|k| k == key) || OPEN.iter().any(open)
+}
+
 /// Resolves settings of type `T`: its defaults, overlaid with `file`, then with each `key=value` of `set`.
 pub fn resolve<T: Default + Serialize + DeserializeOwned>(
     file: Option<&Path>,
@@ -39,7 +51,7 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
         };
         let key = key.trim();
         let value = value.trim();
-        if !known.iter().any(|k| k == key) {
+        if !is_known(key, &known) {
             bail!(
                 "unknown setting `{}`{}",
                 crate::text::line(key, 200),
@@ -141,7 +153,7 @@ fn join(prefix: &str, key: &str) -> String {
 fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Result<()> {
     for (key, value) in typed {
         let path = join(prefix, &key);
-        if !known.contains(&path) {
+        if !is_known(&path, known) {
             bail!("unknown setting `{path}`{}", nearest(&path, known));
         }
         match (base.get_mut(&key), value) {
@@ -163,7 +175,7 @@ fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Re
                     value.type_str()
                 )
             }
-            (None, value) if !value.is_str() => {
+            (None, value) if OPTIONAL.contains(&&*path) && !value.is_str() => {
                 bail!(
                     "`{path}` takes a text, not the {} {value}",
                     value.type_str()
@@ -330,6 +342,19 @@ mod tests {
             assert_eq!(set(&[&format!("model={text}")]).unwrap().model, text);
         }
         assert_eq!(set(&["model=\"a b\""]).unwrap().model, "a b");
+    }
+
+    #[test]
+    fn groups_with_free_names_take_any() {
+        let c = set(&["judge.language_time_factors.cpp=2"]).unwrap();
+        assert_eq!(c.judge.language_time_factors["cpp"], 2.0);
+        for wrong in [
+            "judge.language_time_factors.cpp=fast",
+            "judge.language_time_factors.=1",
+            "judge.language_time_factor=1",
+        ] {
+            assert!(set(&[wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

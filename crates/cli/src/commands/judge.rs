@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use rlef_judge::{Fault, JudgeConfig, Report, Stop, TestResult, Verdict};
 use rlef_problems::{Problem, TestCase};
+use rlef_sandbox::Program;
 use serde_json::json;
 
 use crate::args::Judge;
@@ -20,6 +21,11 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
         None => parts::problem(&args.problem, &["basics", "micro"])?,
     };
     let code = parts::program(&args.file)?;
+    let language = parts::language(args.language.as_deref(), &args.file);
+    let program = Program {
+        language: &language,
+        source: &code,
+    };
     let mut config = JudgeConfig {
         command: args.backend.clone().map(|b| b.0).unwrap_or_default(),
         ..JudgeConfig::default()
@@ -38,7 +44,7 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
     if !args.public_only {
         parts.push(("private", &problem.private_tests));
     }
-    let reports = match judged(&judge, &problem, &code, &parts, args.stop) {
+    let reports = match judged(&judge, &problem, &program, &parts, args.stop) {
         Ok(reports) => reports,
         Err(error) => return Ok(super::fault(&error.into())),
     };
@@ -54,6 +60,7 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
         let mut object = json!({
             "set": set.name(),
             "problem": problem.id,
+            "language": language,
             "accepted": accepted,
             "verdict": verdict,
             "passed": passed,
@@ -89,7 +96,7 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
 fn judged<'a>(
     judge: &rlef_judge::Judge,
     problem: &Problem,
-    code: &str,
+    program: &Program,
     parts: &[(&'a str, &[TestCase])],
     stop: bool,
 ) -> Result<Vec<(&'a str, Report)>, Fault> {
@@ -100,7 +107,7 @@ fn judged<'a>(
     };
     let mut reports = vec![];
     for (name, tests) in parts {
-        let report = judge.judge(problem, code, tests, when)?;
+        let report = judge.judge_program(problem, program, tests, when)?;
         let ends = stop && !report.all_passed();
         reports.push((*name, report));
         if ends {

@@ -3,14 +3,18 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rlef_sandbox::{Ending, External, Limits, Outcome};
+use rlef_sandbox::{Compiled, Ending, External, Fault, Limits, Outcome, Program};
 use serde::Serialize;
 
 use crate::args::{Backend, Run};
 use crate::parts;
 use crate::text;
+
+/// Exit code of a program that a compiler refuses (EX_DATAERR).
+const DOES_NOT_COMPILE: i32 = 65;
 
 /// Most that a program is given to read. Beyond it something else was meant, such as a device that never ends.
 const LONGEST_INPUT: u64 = 1 << 30;
@@ -28,13 +32,18 @@ pub fn run(args: &Run) -> Result<ExitCode> {
         limits.wall = wall;
     }
     limits.check()?;
+    let language = parts::language(args.language.as_deref(), &args.file);
+    let program = Program {
+        language: &language,
+        source: &source,
+    };
     let outcome = match &args.backend {
+        Some(_) if !program.is_python() => {
+            bail!("--backend runs Python programs only, not {language}")
+        }
         Some(Backend(command)) => External::new(command.clone())
             .and_then(|external| external.run(&source, &stdin, &limits)),
-        None => parts::sandbox(args.python.as_deref()).and_then(|sandbox| {
-            sandbox.check(&limits)?;
-            sandbox.run(&source, &stdin, &limits)
-        }),
+        None => sandboxed(args, &program, &stdin, &limits),
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -48,6 +57,28 @@ pub fn run(args: &Run) -> Result<ExitCode> {
         pass_on(&outcome)?;
     }
     Ok(ExitCode::from(code))
+}
+
+fn sandboxed(
+    args: &Run,
+    program: &Program,
+    stdin: &[u8],
+    limits: &Limits,
+) -> Result<Outcome, Fault> {
+    let sandbox = parts::sandbox(args.python.as_deref())?;
+    sandbox.check(limits)?;
+    match sandbox.compile(program)? {
+        Compiled::Program(program) => program.run(stdin, limits),
+        // As an interpreter would have it: the message on stderr, and a failure.
+        Compiled::Error(error) => Ok(Outcome {
+            ending: Ending::Exited(DOES_NOT_COMPILE),
+            stdout: vec![],
+            stderr: error.message.into_bytes(),
+            cpu: Duration::ZERO,
+            wall: Duration::ZERO,
+            peak_memory_bytes: None,
+        }),
+    }
 }
 
 /// Everything on stdin: the program gets it as a whole.

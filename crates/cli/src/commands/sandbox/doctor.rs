@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use rlef_sandbox::{Config, Protection, Sandbox};
+use rlef_sandbox::{Config, LanguageStatus, Protection, Sandbox};
 use serde_json::json;
 
 use crate::args::Doctor;
@@ -24,7 +24,10 @@ pub fn run(args: &Doctor) -> Result<ExitCode> {
             return Ok(ExitCode::from(1));
         }
         Err(fault) => {
-            crate::say!("no sandbox on this machine: {fault}");
+            crate::say!(
+                "no sandbox on this machine: {}",
+                text::visible(&fault.to_string())
+            );
             return Ok(ExitCode::from(1));
         }
     };
@@ -36,10 +39,12 @@ pub fn run(args: &Doctor) -> Result<ExitCode> {
             "ready": ready,
             "python": sandbox.python_version(),
             "protections": protections,
+            "languages": sandbox.languages(),
         });
         text::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
         text::print(&table(&protections))?;
+        text::print(&format!("\n{}", languages(&sandbox.languages())))?;
         crate::say!(
             "\nPython {}; {}",
             sandbox.python_version(),
@@ -74,6 +79,22 @@ fn table(protections: &[Protection]) -> String {
         })
         .collect();
     text::columns(&rows, "")
+}
+
+/// Absent tools are no fault of the sandbox: programs that need them are refused, not failed.
+fn languages(languages: &[LanguageStatus]) -> String {
+    let row = |l: &LanguageStatus| {
+        let (state, detail) = match &l.tools {
+            Ok(version) => ("can be run", version),
+            Err(sought) => ("absent", sought),
+        };
+        vec![
+            l.title.clone(),
+            state.to_owned(),
+            text::line(detail, DETAIL),
+        ]
+    };
+    text::columns(&languages.iter().map(row).collect::<Vec<_>>(), "")
 }
 
 #[cfg(test)]
