@@ -1,9 +1,15 @@
 use super::*;
 use proptest::prelude::*;
 
-const TOKENS: Checker = Checker::Tokens {
-    case_sensitive: true,
-};
+const TOKENS: Checker = tokens(true);
+
+const fn tokens(case_sensitive: bool) -> Checker {
+    Checker::Tokens {
+        case_sensitive,
+        white_space: WhiteSpace::Lines,
+        numbers: None,
+    }
+}
 
 fn float(abs: f64, rel: f64) -> Checker {
     Checker::Float {
@@ -56,13 +62,7 @@ fn tokens_keep_lines_and_ignore_the_amount_of_white_space() {
     assert!(same(&TOKENS, "", " \n\r\n"));
     assert!(!same(&TOKENS, "", "x"));
     assert!(!same(&TOKENS, "yes", "YES"));
-    assert!(same(
-        &Checker::Tokens {
-            case_sensitive: false
-        },
-        "yes",
-        "YES"
-    ));
+    assert!(same(&tokens(false), "yes", "YES"));
     // A blank beyond ASCII is part of a token.
     assert!(!same(&TOKENS, "1 2", "1\u{a0}2"));
 }
@@ -266,7 +266,7 @@ fn unusable_checkers_are_errors() {
         Err(CheckerError::Tolerance { field: "rel", value }) if value.is_nan()
     ));
     assert!(serde_json::from_str::<Checker>(r#"{"kind": "float", "abs": 0.1, "eps": 1}"#).is_err());
-    assert!(serde_json::from_str::<Checker>(r#"{"kind": "exact"}"#).is_err());
+    assert!(serde_json::from_str::<Checker>(r#"{"kind": "exactly"}"#).is_err());
 }
 
 /// Ten megabytes of the shapes that make careless comparisons quadratic; the bound is loose for slow machines.
@@ -287,7 +287,7 @@ fn time_grows_with_the_length_only() {
 fn checkers() -> impl Strategy<Value = Checker> {
     prop_oneof![
         Just(Checker::Lines),
-        any::<bool>().prop_map(|case_sensitive| Checker::Tokens { case_sensitive }),
+        any::<bool>().prop_map(tokens),
         (0.0..1.0, 0.0..1.0, any::<bool>()).prop_map(|(abs, rel, case_sensitive)| Checker::Float {
             abs,
             rel,
@@ -345,7 +345,7 @@ proptest! {
     #[test]
     fn looser_checkers_accept_what_stricter_ones_do(expected in output(), got in output()) {
         let accepts = |checker: Checker| checker.compare(&expected, &got).expect("usable").is_same();
-        let without_case = accepts(Checker::Tokens { case_sensitive: false });
+        let without_case = accepts(tokens(false));
         prop_assert!(!accepts(TOKENS) || without_case);
         prop_assert!(!accepts(TOKENS) || accepts(float(0.0, 0.0)));
         prop_assert!(!accepts(float(0.0, 0.0)) || accepts(float(0.5, 0.5)));
