@@ -2,3 +2,4 @@
 //! [`crate::records`] and beside the formats that need it.
 
 pub(crate) mod codecontests;
+pub(crate) mod package;

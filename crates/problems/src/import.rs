@@ -15,7 +15,7 @@ pub use error::{BadRow, ImportError, Place};
 pub use keep::SetWriter;
 pub use options::ImportOptions;
 
-use crate::formats::codecontests;
+use crate::formats::{codecontests, package};
 use crate::{Problem, jsonl};
 use detect::Part;
 use std::collections::{BTreeMap, HashSet};
@@ -247,6 +247,7 @@ fn open(part: &Part, options: &ImportOptions) -> Result<Box<dyn Rows>, ImportErr
     Ok(match part.format {
         Format::Jsonl => Box::new(jsonl::rows(&part.path)?),
         Format::CodeContests => Box::new(codecontests::rows(&part.path, options)?),
+        Format::Package => Box::new(package::rows(&part.path, options)),
     })
 }
 

@@ -17,8 +17,8 @@ mod write;
 pub use checker::{CheckerError, Comparison, Difference};
 pub use export::{CodeContestsWriter, ExportError};
 pub use import::{
-    BadRow, Dropped, Format, ImportError, ImportOptions, Imported, LeftOut, Place, Progress, Sink,
-    Summary, import, why_dropped,
+    BadRow, Dropped, Format, ImportError, ImportOptions, Imported, LeftOut, Place, Progress,
+    SetWriter, Sink, Summary, import, why_dropped,
 };
 pub use jsonl::JsonlError;
 pub use problem::{Checker, FORMAT_VERSION, Numbers, Problem, Solution, TestCase, WhiteSpace};

@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use table::class_names;
 
-use crate::import::{BadRow, Found, ImportError, ImportOptions, Place, Rows};
+use crate::import::{BadRow, Found, ImportError, ImportOptions, Rows};
 use lines::Lines;
 use serde_json::{Map, Value};
 use std::path::Path;

@@ -1,3 +1,5 @@
+mod rules;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -276,7 +278,16 @@ fn time_grows_with_the_length_only() {
     for unit in ["\n", " ", "\r", "1", "1 ", "1\n", " \n", "0."] {
         let text = unit.repeat(10_000_000 / unit.len());
         let other = format!("{text}x");
-        for checker in [TOKENS, Checker::Lines, float(1e-6, 1e-6)] {
+        for checker in [
+            TOKENS,
+            Checker::Lines,
+            float(1e-6, 1e-6),
+            Checker::Exact,
+            Checker::code_contests(),
+            Checker::AnyOrder {
+                case_sensitive: false,
+            },
+        ] {
             assert!(same(&checker, &text, &text));
             assert!(!same(&checker, &text, &other));
         }

@@ -13,17 +13,20 @@ pub enum Format {
     Jsonl,
     /// CodeContests in the columns of `deepmind/code_contests`.
     CodeContests,
+    /// A problem package of Kattis or the ICPC, as a folder or a zip archive.
+    Package,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Jsonl, Self::CodeContests];
+    pub const ALL: [Self; 3] = [Self::Jsonl, Self::CodeContests, Self::Package];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
             Self::CodeContests => "codecontests",
+            Self::Package => "package",
         }
     }
 
@@ -46,7 +49,7 @@ impl Format {
 
     /// Whether one source is one problem, in a folder or an archive.
     fn is_folder(self) -> bool {
-        false
+        matches!(self, Self::Package)
     }
 
     /// By the fields of a record.
@@ -113,7 +116,9 @@ pub(super) fn parts(source: &Path, options: &ImportOptions) -> Result<Vec<Part>,
                         bytes: 0,
                     });
                 }
-            } else if has_records(&path) || is_archive(&path) {
+            } else if is_archive(&path)
+                || (has_records(&path) && !options.format.is_some_and(Format::is_folder))
+            {
                 all.push(file_part(&path, options)?);
             }
         }
@@ -152,14 +157,22 @@ fn has_records(path: &Path) -> bool {
     ENDINGS.contains(&extension(path).as_str())
 }
 
-fn is_archive(_path: &Path) -> bool {
-    false
+fn is_archive(path: &Path) -> bool {
+    extension(path) == "zip"
 }
 
 /// The format of a folder that is one problem.
-fn folder_format(_path: &Path, options: &ImportOptions) -> Option<Format> {
-    let _ = options.format.filter(|format| format.is_folder());
-    None
+fn folder_format(path: &Path, options: &ImportOptions) -> Option<Format> {
+    let found = if path.join("problem.yaml").is_file() {
+        Format::Package
+    } else {
+        return None;
+    };
+    // A format that was asked for keeps other folders out.
+    options
+        .format
+        .is_none_or(|format| format == found)
+        .then_some(found)
 }
 
 fn file_part(path: &Path, options: &ImportOptions) -> Result<Part, ImportError> {
@@ -168,6 +181,7 @@ fn file_part(path: &Path, options: &ImportOptions) -> Result<Part, ImportError> 
     let bytes = if about.is_file() { about.len() } else { 0 };
     let format = match options.format {
         Some(format) => format,
+        None if is_archive(path) => Format::Package,
         // A pipe can be read only once, so it cannot be looked into.
         None if !about.is_file() => Format::Jsonl,
         None => {

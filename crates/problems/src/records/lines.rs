@@ -3,7 +3,7 @@
 use super::Record;
 use crate::import::{BadRow, ImportError, Place};
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -179,13 +179,5 @@ pub(super) fn field_names(path: &Path, max_bytes: u64) -> Result<Vec<String>, Im
         Err(error) => Err(not_json(format!(
             "its first line is no object in JSON ({error})"
         ))),
-    }
-}
-
-/// For the tests of converters.
-#[cfg(test)]
-impl From<Map<String, Value>> for Record {
-    fn from(fields: Map<String, Value>) -> Self {
-        Self::new(fields)
     }
 }

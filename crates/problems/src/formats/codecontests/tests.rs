@@ -49,7 +49,7 @@ fn convert(value: Value) -> Converted {
         time_limit_s: 10.0,
         memory_limit_mb: 1024,
     };
-    convert.convert(1, Record::from(fields))
+    convert.convert(1, Record::new(fields))
 }
 
 fn error_of(pointer: &str, value: Value) -> FieldError {
