@@ -1,9 +1,13 @@
-//! Problems for other tools: CodeContests Parquet. rlef's own format is written by [`crate::jsonl`].
+//! Problems for other tools: CodeContests Parquet and Harbor task folders. rlef's own format is written by [`crate::jsonl`].
 
 mod codecontests;
 mod columns;
+mod harbor;
+#[cfg(test)]
+mod tests;
 
 pub use codecontests::CodeContestsWriter;
+pub use harbor::write_harbor_task;
 
 use std::io;
 

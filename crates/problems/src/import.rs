@@ -248,6 +248,7 @@ fn open(part: &Part, options: &ImportOptions) -> Result<Box<dyn Rows>, ImportErr
         Format::Jsonl => Box::new(jsonl::rows(&part.path)?),
         Format::CodeContests => Box::new(codecontests::rows(&part.path, options)?),
         Format::Package => Box::new(package::rows(&part.path, options)),
+        Format::Folder => Box::new(package::plain_rows(&part.path, options)),
     })
 }
 

@@ -15,7 +15,7 @@ mod validator;
 mod write;
 
 pub use checker::{CheckerError, Comparison, Difference};
-pub use export::{CodeContestsWriter, ExportError};
+pub use export::{CodeContestsWriter, ExportError, write_harbor_task};
 pub use import::{
     BadRow, Dropped, Format, ImportError, ImportOptions, Imported, LeftOut, Place, Progress,
     SetWriter, Sink, Summary, import, why_dropped,

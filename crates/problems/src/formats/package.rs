@@ -7,6 +7,7 @@
 mod config;
 mod data;
 mod files;
+mod plain;
 mod programs;
 mod statement;
 mod submissions;
@@ -61,10 +62,14 @@ impl PackageError {
     }
 }
 
-/// The one problem of a package.
+/// Reads the one problem of a package or a folder.
+type Read = fn(&Path, &ImportOptions) -> Result<Found, PackageError>;
+
+/// The one problem of a package or a folder.
 pub(crate) struct PackageRows {
     path: PathBuf,
     options: ImportOptions,
+    read: Read,
     done: bool,
 }
 
@@ -72,7 +77,15 @@ pub(crate) fn rows(path: &Path, options: &ImportOptions) -> PackageRows {
     PackageRows {
         path: path.to_owned(),
         options: options.clone(),
+        read,
         done: false,
+    }
+}
+
+pub(crate) fn plain_rows(path: &Path, options: &ImportOptions) -> PackageRows {
+    PackageRows {
+        read: plain::read,
+        ..rows(path, options)
     }
 }
 
@@ -81,7 +94,7 @@ impl Rows for PackageRows {
         if std::mem::replace(&mut self.done, true) {
             return None;
         }
-        Some(read(&self.path, &self.options).map_err(
+        Some((self.read)(&self.path, &self.options).map_err(
             |PackageError {
                  file,
                  field,

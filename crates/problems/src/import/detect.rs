@@ -15,11 +15,13 @@ pub enum Format {
     CodeContests,
     /// A problem package of Kattis or the ICPC, as a folder or a zip archive.
     Package,
+    /// A folder with `statement.md`, `public/*.in`, `private/*.in` and their outputs.
+    Folder,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Jsonl, Self::CodeContests, Self::Package];
+    pub const ALL: [Self; 4] = [Self::Jsonl, Self::CodeContests, Self::Package, Self::Folder];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::CodeContests => "codecontests",
             Self::Package => "package",
+            Self::Folder => "folder",
         }
     }
 
@@ -49,7 +52,7 @@ impl Format {
 
     /// Whether one source is one problem, in a folder or an archive.
     fn is_folder(self) -> bool {
-        matches!(self, Self::Package)
+        matches!(self, Self::Package | Self::Folder)
     }
 
     /// By the fields of a record.
@@ -165,6 +168,8 @@ fn is_archive(path: &Path) -> bool {
 fn folder_format(path: &Path, options: &ImportOptions) -> Option<Format> {
     let found = if path.join("problem.yaml").is_file() {
         Format::Package
+    } else if path.join("statement.md").is_file() {
+        Format::Folder
     } else {
         return None;
     };

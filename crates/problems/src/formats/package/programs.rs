@@ -62,10 +62,10 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Reads the program in a folder, or one file.
+    /// Reads the program in a folder, or one file; constants of the package are put in.
     pub(super) fn read(
         files: &mut Files,
-        config: &Config,
+        config: Option<&Config>,
         path: &str,
         is_folder: bool,
     ) -> Result<Self, PackageError> {
@@ -87,7 +87,10 @@ impl Program {
             };
             sources.push(SourceFile {
                 path: name,
-                text: config.substitute(text),
+                text: match config {
+                    Some(config) => config.substitute(text),
+                    None => text,
+                },
             });
         }
         Self::of(sources).map_err(|what| PackageError::new(path, ".", what))

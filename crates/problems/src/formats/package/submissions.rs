@@ -10,8 +10,9 @@ use crate::Solution;
 use expected::{Expectation, of_annotation, of_folder};
 use serde_json::{Map, Value};
 
-/// The folder.
+/// The folder in a package, and that of plain problems.
 const FOLDER: &str = "submissions";
+const PLAIN: &str = "solutions";
 
 /// Right and wrong programs.
 #[derive(Debug, Default)]
@@ -23,38 +24,69 @@ pub(super) struct Submissions {
 
 impl Submissions {
     pub(super) fn read(files: &mut Files, config: &Config) -> Result<Self, PackageError> {
-        let mut submissions = Self::default();
         let file = join(FOLDER, "submissions.yaml");
         let rules = match files.text(&file)? {
             Some(text) => mapping(&file, &text)?,
             None => Map::new(),
         };
-        for (class, is_folder) in files.list(FOLDER)? {
+        let mut walk = Walk {
+            files,
+            config: Some(config),
+            folder: FOLDER,
+            rules,
+            found: Self::default(),
+        };
+        walk.classes()?;
+        Ok(walk.found)
+    }
+
+    /// Those of a plain folder: files at its top must be accepted.
+    pub(super) fn read_plain(files: &mut Files) -> Result<Self, PackageError> {
+        let mut walk = Walk {
+            files,
+            config: None,
+            folder: PLAIN,
+            rules: Map::new(),
+            found: Self::default(),
+        };
+        for (name, is_folder) in walk.files.list(PLAIN)? {
+            if !is_folder {
+                walk.add("accepted", &name, false)?;
+            }
+        }
+        walk.classes()?;
+        Ok(walk.found)
+    }
+}
+
+struct Walk<'w> {
+    files: &'w mut Files,
+    /// None for plain folders, which have no constants.
+    config: Option<&'w Config>,
+    folder: &'static str,
+    rules: Map<String, Value>,
+    found: Submissions,
+}
+
+impl Walk<'_> {
+    fn classes(&mut self) -> Result<(), PackageError> {
+        for (class, is_folder) in self.files.list(self.folder)? {
             if !is_folder {
                 continue;
             }
-            for (name, is_folder) in files.list(&join(FOLDER, &class))? {
-                submissions.add(files, config, &rules, &class, &name, is_folder)?;
+            for (name, is_folder) in self.files.list(&join(self.folder, &class))? {
+                self.add(&class, &join(&class, &name), is_folder)?;
             }
         }
-        Ok(submissions)
+        Ok(())
     }
 
-    fn add(
-        &mut self,
-        files: &mut Files,
-        config: &Config,
-        rules: &Map<String, Value>,
-        class: &str,
-        name: &str,
-        is_folder: bool,
-    ) -> Result<(), PackageError> {
-        let file = join(class, name);
-        let mut leave_out = |why: &str| {
-            self.notes
-                .push(format!("submission {file} is left out: {why}"))
-        };
-        let program = match Program::read(files, config, &join(FOLDER, &file), is_folder) {
+    /// `class` is the folder whose programs it is among, `file` its path in the folder of all.
+    fn add(&mut self, class: &str, file: &str, is_folder: bool) -> Result<(), PackageError> {
+        let notes = &mut self.found.notes;
+        let mut leave_out = |why: &str| notes.push(format!("submission {file} is left out: {why}"));
+        let path = join(self.folder, file);
+        let program = match Program::read(self.files, self.config, &path, is_folder) {
             Ok(program) => program,
             // Notes beside programs, and programs in languages of which nothing is known, do no harm.
             Err(error) if !error.severe => {
@@ -73,7 +105,7 @@ impl Submissions {
         }
         let expectation = match of_annotation(&source.text) {
             Some(expectation) => expectation,
-            None => Expectation::of_rules(rules, &file)
+            None => Expectation::of_rules(&self.rules, file)
                 .map_err(|(field, what)| {
                     PackageError::new(join(FOLDER, "submissions.yaml"), field, what)
                 })?
@@ -89,12 +121,12 @@ impl Submissions {
         }
         let right = expected == "AC";
         let list = if right {
-            &mut self.right
+            &mut self.found.right
         } else {
-            &mut self.wrong
+            &mut self.found.wrong
         };
         list.push(Solution {
-            file,
+            file: file.to_owned(),
             language: program.language.clone(),
             class: (!right).then(|| class.to_owned()),
             expected: expected.to_owned(),

@@ -635,6 +635,82 @@ fn a_folder_of_packages_is_imported_as_a_whole() {
 }
 
 #[test]
+fn plain_folders_need_no_settings() {
+    let out = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = out.path().join("twice it").join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    let path = out.path().join("twice it");
+    write("statement.md", "# Twice\n\nPrint twice n.\n");
+    for (name, text) in [
+        ("public/1.in", "1"),
+        ("public/1.out", "2"),
+        ("private/10.in", "9"),
+        ("private/10.ans", "18"),
+    ] {
+        write(name, text);
+    }
+    for (name, text) in [
+        ("private/9.in", "3"),
+        ("private/9.out", "6"),
+        ("private/notes.txt", ""),
+    ] {
+        write(name, text);
+    }
+    write("solutions/right.py", "print(2 * int(input()))");
+    write("solutions/wrong_answer/same.py", "print(input())");
+    let read = |path: &Path| plain::read(path, &ImportOptions::default());
+    let found = read(&path).expect("a problem");
+    found.problem.validate().expect("valid");
+    assert_eq!(
+        (found.problem.id.as_str(), found.problem.name.as_str()),
+        ("twice-it", "Twice")
+    );
+    assert_eq!(names(&found.problem), ["private/9", "private/10"]);
+    assert_eq!(found.problem.checker, Checker::default());
+    assert_eq!(
+        verdicts(&found.problem.solutions),
+        [("right.py", "python", "AC")]
+    );
+    assert_eq!(
+        verdicts(&found.problem.wrong_solutions),
+        [("wrong_answer/same.py", "python", "WA")]
+    );
+    write(
+        "problem.json",
+        r#"{"time_limit_s": 1.5, "checker": {"kind": "exact"}, "name": "Two times"}"#,
+    );
+    let found = read(&path).expect("a problem");
+    assert_eq!(
+        (found.problem.time_limit_s, found.problem.name.as_str()),
+        (1.5, "Two times")
+    );
+    let summary = crate::import(
+        &path,
+        &ImportOptions::default(),
+        &mut |_| Ok(()),
+        &mut |_| {},
+    )
+    .expect("imported");
+    assert_eq!(summary.formats, [crate::Format::Folder]);
+    write("problem.json", r#"{"time_limit": 1.5}"#);
+    let error = read(&path).map(drop).expect_err("unknown");
+    assert!(
+        error.file == "problem.json" && error.message.contains("time_limit_s"),
+        "{error:?}"
+    );
+    write("problem.json", "{}");
+    write("public/2.in", "1");
+    let error = read(&path).map(drop).expect_err("no output");
+    assert!(
+        error.file == "public/2.in" && error.message.contains("`2.out`"),
+        "{error:?}"
+    );
+}
+
+#[test]
 fn flags_of_the_default_validator() {
     let rule = |text: &str| {
         validation::rule(

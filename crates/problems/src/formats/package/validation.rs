@@ -33,7 +33,7 @@ pub(super) fn checker(
         return default_validator(data);
     }
     let program = if one {
-        Program::read(files, config, ONE, true)?
+        Program::read(files, Some(config), ONE, true)?
     } else {
         of_many(files, config, many)?
     };
@@ -73,7 +73,7 @@ fn of_many(
         };
         return Err(PackageError::new(MANY, ".", what));
     };
-    let mut program = Program::read(files, config, &join(MANY, name), *is_folder)?;
+    let mut program = Program::read(files, Some(config), &join(MANY, name), *is_folder)?;
     if !is_folder {
         for (name, _) in shared {
             if let Some(text) = files.text(&join(MANY, &name))? {
