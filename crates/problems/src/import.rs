@@ -15,10 +15,10 @@ pub use error::{BadRow, ImportError, Place};
 pub use keep::SetWriter;
 pub use options::ImportOptions;
 
-use crate::formats::{codecontests, package};
+use crate::formats::{apps, codecontests, humaneval, livecodebench, package};
 use crate::{Problem, jsonl};
 use detect::Part;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -195,7 +195,7 @@ pub fn import(
         total_bytes: parts.iter().map(|part| part.bytes).sum(),
         ..Progress::default()
     };
-    let mut seen = HashSet::new();
+    let mut seen = HashMap::new();
     let mut before = 0;
     for part in &parts {
         if !summary.formats.contains(&part.format) {
@@ -249,6 +249,15 @@ fn open(part: &Part, options: &ImportOptions) -> Result<Box<dyn Rows>, ImportErr
         Format::CodeContests => Box::new(codecontests::rows(&part.path, options)?),
         Format::Package => Box::new(package::rows(&part.path, options)),
         Format::Folder => Box::new(package::plain_rows(&part.path, options)),
+        Format::LiveCodeBench => Box::new(livecodebench::rows(&part.path, options)?),
+        Format::Apps => Box::new(apps::rows(&part.path, options, apps::Set::Apps)?),
+        Format::Taco => Box::new(apps::rows(&part.path, options, apps::Set::Taco)?),
+        Format::HumanEval => Box::new(humaneval::rows(
+            &part.path,
+            options,
+            humaneval::Set::HumanEval,
+        )?),
+        Format::Mbpp => Box::new(humaneval::rows(&part.path, options, humaneval::Set::Mbpp)?),
     })
 }
 
@@ -257,7 +266,7 @@ fn finish(
     found: Found,
     part: &Part,
     options: &ImportOptions,
-    seen: &mut HashSet<u128>,
+    seen: &mut HashMap<u128, u64>,
 ) -> Result<Result<Imported, LeftOut>, ImportError> {
     let Found {
         place,
@@ -292,20 +301,26 @@ fn finish(
     problem
         .validate()
         .map_err(|invalid| bad(invalid.field, invalid.problem))?;
-    if part.format.ids_are_made() {
+    let known = seen.insert(digest(&problem.id), 1);
+    if let Some(count) = known {
+        if !part.format.ids_are_made() {
+            let message = format!(
+                "`{}` is the id of an earlier problem; ids are unique in a set",
+                problem.id
+            );
+            return Err(bad("id".to_owned(), message));
+        }
         // Titles repeat; what is made of them must not.
         let first = problem.id.clone();
-        let mut number = 2;
-        while !seen.insert(digest(&problem.id)) {
-            problem.id = format!("{first}~{number}");
+        let mut number = count;
+        loop {
             number += 1;
+            problem.id = format!("{first}~{number}");
+            if seen.insert(digest(&problem.id), 1).is_none() {
+                break;
+            }
         }
-    } else if !seen.insert(digest(&problem.id)) {
-        let message = format!(
-            "`{}` is the id of an earlier problem; ids are unique in a set",
-            problem.id
-        );
-        return Err(bad("id".to_owned(), message));
+        seen.insert(digest(&first), number);
     }
     let split = part.split.clone().or_else(|| options.split.clone());
     Ok(Ok(Imported {

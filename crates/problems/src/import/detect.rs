@@ -17,6 +17,16 @@ pub enum Format {
     Package,
     /// A folder with `statement.md`, `public/*.in`, `private/*.in` and their outputs.
     Folder,
+    /// LiveCodeBench's `code_generation_lite`.
+    LiveCodeBench,
+    /// APPS, as one record a problem.
+    Apps,
+    /// TACO, as one record a problem.
+    Taco,
+    /// HumanEval, or HumanEval+ with expected values.
+    HumanEval,
+    /// MBPP, or MBPP+ with expected values.
+    Mbpp,
 }
 
 impl Format {
@@ -30,6 +40,11 @@ impl Format {
             Self::CodeContests => "codecontests",
             Self::Package => "package",
             Self::Folder => "folder",
+            Self::LiveCodeBench => "livecodebench",
+            Self::Apps => "apps",
+            Self::Taco => "taco",
+            Self::HumanEval => "humaneval",
+            Self::Mbpp => "mbpp",
         }
     }
 
@@ -47,7 +62,7 @@ impl Format {
 
     /// Whether ids come from titles, which may repeat.
     pub(super) fn ids_are_made(self) -> bool {
-        matches!(self, Self::CodeContests)
+        matches!(self, Self::CodeContests | Self::Apps | Self::Taco)
     }
 
     /// Whether one source is one problem, in a folder or an archive.
@@ -66,6 +81,18 @@ impl Format {
             Some(Self::CodeContests)
         } else if has(&["statement", "public_tests"]) {
             Some(Self::Jsonl)
+        } else if has(&["question_content", "public_test_cases"]) {
+            Some(Self::LiveCodeBench)
+        } else if has(&["question", "input_output", "skill_types"])
+            || has(&["question", "input_output", "raw_tags"])
+        {
+            Some(Self::Taco)
+        } else if has(&["question", "input_output"]) {
+            Some(Self::Apps)
+        } else if has(&["prompt", "entry_point"]) {
+            Some(Self::HumanEval)
+        } else if has(&["test_list", "task_id"]) {
+            Some(Self::Mbpp)
         } else {
             None
         }

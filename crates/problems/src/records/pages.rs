@@ -1,33 +1,52 @@
-//! The sizes that the pages of a Parquet column claim, read before anything is unpacked: a page of a few bytes may claim
-//! to become gigabytes, which the unpacker would reserve at once.
+//! What the pages of a Parquet column claim, read before anything is unpacked: a page of a few bytes may claim to become
+//! gigabytes, which the unpacker would reserve at once, or to hold a billion values that are all the same.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// Checks that no page of the column chunk at `start` (with `length` bytes) unpacks to more than `most` bytes.
-/// The message says what is wrong.
+/// What a value takes in memory at least, in bytes, with its levels.
+const VALUE_BYTES: u64 = 16;
+
+/// Checks that no page of the column chunk at `start` (with `length` bytes) unpacks to more than `most` bytes, and that
+/// the values of all of them need not take more. The message says what is wrong.
 pub(super) fn check(file: &File, start: u64, length: u64, most: u64) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let mut reader = BufReader::with_capacity(1 << 13, file.try_clone().map_err(io)?);
     reader.seek(SeekFrom::Start(start)).map_err(io)?;
     let mut at = 0u64;
+    let mut values = 0u64;
     while at < length {
         let mut header = Thrift {
             source: &mut reader,
             read: 0,
         };
-        let (unpacked, packed) = header.page_sizes()?;
+        let page = header.page()?;
         let size = header.read;
-        if unpacked > most {
+        if page.unpacked > most {
             return Err(format!(
-                "a page unpacks to {unpacked} bytes, more than the limit of {most} for one problem"
+                "a page unpacks to {} bytes, more than the limit of {most} for one problem",
+                page.unpacked
             ));
         }
-        at = at.saturating_add(size).saturating_add(packed);
-        let skip = i64::try_from(packed).map_err(|_| "a page has an impossible size".to_owned())?;
+        values = values.saturating_add(page.values);
+        if values > most / VALUE_BYTES {
+            return Err(format!(
+                "a column of a row group holds {values} values, too many for the limit of {most} bytes for one problem"
+            ));
+        }
+        at = at.saturating_add(size).saturating_add(page.packed);
+        let skip =
+            i64::try_from(page.packed).map_err(|_| "a page has an impossible size".to_owned())?;
         reader.seek_relative(skip).map_err(io)?;
     }
     Ok(())
+}
+
+/// What a header says of its page.
+struct Page {
+    unpacked: u64,
+    packed: u64,
+    values: u64,
 }
 
 /// Nesting of a header that is followed; the real ones have three levels.
@@ -66,21 +85,44 @@ impl<R: Read> Thrift<'_, R> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// The unpacked and the packed size (fields 2 and 3 of a page header).
-    fn page_sizes(&mut self) -> Result<(u64, u64), String> {
-        let (mut unpacked, mut packed) = (None, None);
+    /// The sizes (fields 2 and 3 of a page header) and the number of values (field 1 of the header for pages of data,
+    /// which is field 5 or 8).
+    fn page(&mut self) -> Result<Page, String> {
+        let (mut unpacked, mut packed, mut values) = (None, None, 0);
         let mut field = 0;
         while let Some((number, kind)) = self.field(field)? {
             field = number;
             match (number, kind) {
                 (2, 5) => unpacked = u64::try_from(self.integer()?).ok(),
                 (3, 5) => packed = u64::try_from(self.integer()?).ok(),
+                (5 | 8, 12) => values = self.values()?,
                 _ => self.skip(kind, 0)?,
             }
         }
-        unpacked
+        let (unpacked, packed) = unpacked
             .zip(packed)
-            .ok_or_else(|| "a page header has no sizes".to_owned())
+            .ok_or_else(|| "a page header has no sizes".to_owned())?;
+        Ok(Page {
+            unpacked,
+            packed,
+            values,
+        })
+    }
+
+    fn values(&mut self) -> Result<u64, String> {
+        let mut values = 0;
+        let mut field = 0;
+        while let Some((number, kind)) = self.field(field)? {
+            field = number;
+            match (number, kind) {
+                (1, 5) => {
+                    values = u64::try_from(self.integer()?)
+                        .map_err(|_| "a page has a negative number of values".to_owned())?;
+                }
+                _ => self.skip(kind, 1)?,
+            }
+        }
+        Ok(values)
     }
 
     fn field(&mut self, last: i64) -> Result<Option<(i64, u8)>, String> {

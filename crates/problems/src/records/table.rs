@@ -46,6 +46,10 @@ impl Table {
         for field in metadata.schema().get_fields() {
             leaves(field, &mut vec![field.name().to_owned()], &mut paths);
         }
+        // Rows of nothing could go on for ever.
+        if paths.is_empty() {
+            return Err(damaged(&file, "it has no columns"));
+        }
         let features = features(metadata.key_value_metadata());
         let rows = u64::try_from(metadata.num_rows()).unwrap_or(0);
         Ok(Self {
@@ -98,8 +102,9 @@ impl Table {
         let mut fields = Map::new();
         let mut wrong = None;
         let mut size = 0u64;
+        let max_bytes = self.max_bytes;
         for (column, path) in self.columns.iter_mut().zip(&self.paths) {
-            let read = guarded(|| column.next()).map_err(|message| {
+            let read = guarded(|| column.next(max_bytes)).map_err(|message| {
                 damaged(
                     &self.file,
                     &format!("row {}, column `{}`: {message}", self.row, path.join(".")),
@@ -214,8 +219,8 @@ struct Column {
 type Cell = Result<(Value, u64), String>;
 
 impl Column {
-    /// The outer error is one of the file, the inner one of the value.
-    fn next(&mut self) -> Result<Cell, String> {
+    /// The outer error is one of the file, the inner one of the value, as when texts take more than `most` bytes.
+    fn next(&mut self, most: u64) -> Result<Cell, String> {
         let (list, nested, filled, element) = (self.list, self.nested, self.filled, self.element);
         let shape = |levels: &[i16], values: Vec<Value>, bytes: u64| {
             if nested {
@@ -267,9 +272,17 @@ impl Column {
                 read!(reader, |raw: f64| (Ok(raw.into()), 8))
             }
             ColumnReader::ByteArrayColumnReader(reader) => {
-                read!(reader, |raw: parquet::data_type::ByteArray| {
-                    (text(raw.data()), raw.len() as u64)
-                })
+                let (levels, raw) = record(reader)?;
+                // Before they are copied: many values may be one and the same in the file.
+                let bytes = raw.iter().map(|raw| raw.len() as u64).sum();
+                if bytes > most {
+                    return Ok(Err(format!(
+                        "takes {bytes} bytes, more than {most}, the limit for one problem"
+                    )));
+                }
+                let values: Result<Vec<Value>, String> =
+                    raw.iter().map(|raw| text(raw.data())).collect();
+                Ok(values.map(|values| shape(&levels, values, bytes)))
             }
             // Times of old and bytes of fixed length are in no format here.
             ColumnReader::Int96ColumnReader(reader) => read!(reader, |_| (Ok(Value::Null), 12)),
