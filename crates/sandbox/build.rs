@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo::rerun-if-changed=native/fork.rs");
+    println!("cargo::rerun-if-changed=native");
     println!("cargo::rerun-if-changed=src/launcher/order.rs");
     println!("cargo::rerun-if-changed=build.rs");
     let get = |name: &str| std::env::var(name);

@@ -39,7 +39,7 @@ fn refused(arguments: &[&str]) -> String {
 
 #[test]
 fn a_plan_refuses_what_the_run_would() {
-    let cases: [(&[&str], &str); 14] = [
+    let cases: &[(&[&str], &str)] = &[
         (&["train", "--model", "llama3-70b"], "llama3-70b"),
         (&["train", "--device", "tpu"], "use cpu, cuda"),
         (&["train", "--set", "eval.test_split=tset"], "tset"),
@@ -66,10 +66,199 @@ fn a_plan_refuses_what_the_run_would() {
         ),
         (&["sft", "--set", "optimiser.lr=-1"], "optimiser.lr"),
         (&["sft", "--device", "tpu"], "use cpu, cuda"),
+        (
+            &["train", "--iterations", "9223372036854775807"],
+            "`iterations`",
+        ),
+        (
+            &["train", "--set", "rollout.problems=3000000000"],
+            "`rollout.problems`",
+        ),
+        (
+            &[
+                "train",
+                "--set",
+                "rollout.problems=100000",
+                "--set",
+                "rollout.per_problem=100000",
+            ],
+            "`rollout.per_problem`",
+        ),
+        (
+            &["train", "--set", "optimiser.lr=nan"],
+            "`optimiser.lr` is NaN; it must be a number over 0",
+        ),
+        (&["sft", "--set", "model.heads=0"], "`model.heads`"),
+        (&["sft", "--set", "model.kv_heads=3"], "num_key_value_heads"),
+        (&["sft", "--set", "model.layers=0"], "`model.layers`"),
+        (&["sft", "--set", "model.positions=0"], "`model.positions`"),
+        (
+            &["sft", "--set", "model.hidden_size=31"],
+            "`model.hidden_size`",
+        ),
+        (
+            &["sft", "--set", "model.vocab_size=256"],
+            "`model.vocab_size`",
+        ),
+        (
+            &["sft", "--set", "model.vocab_size=99999999999"],
+            "`model.vocab_size`",
+        ),
+        (
+            &["sft", "--set", "dialogs_per_problem=50000000"],
+            "`dialogs_per_problem`",
+        ),
+        (&["eval", "--dialogs", "/no/where.jsonl"], "/no/where.jsonl"),
+        (&["eval", "--dialogs", "/"], "is a folder"),
     ];
     for (arguments, wanted) in cases {
         let said = refused(arguments);
         assert!(said.contains(wanted), "{arguments:?}: {said}");
+    }
+}
+
+/// What is left changes between two looks, so that the words may differ.
+#[test]
+fn a_model_that_memory_cannot_hold_is_refused() {
+    let shape = [
+        "model.hidden_size=1048576",
+        "model.intermediate_size=1048576",
+    ];
+    for more in [&["--dry-run"][..], &[]] {
+        let mut arguments = vec!["sft", "--out", "runs/too-large", "--set", shape[0]];
+        arguments.extend(["--set", shape[1]]);
+        arguments.extend(more);
+        let said = refusal(&arguments);
+        assert!(said.contains("GiB of memory"), "{said}");
+    }
+}
+
+#[test]
+fn a_plan_knows_where_nothing_can_be_written() {
+    for command in ["train", "sft"] {
+        for out in ["/proc/run", "/dev/null/run", "/dev/null"] {
+            let mut arguments = vec![command, "--out", out];
+            let run = refusal(&arguments);
+            assert!(run.contains("/proc") || run.contains("/dev/null"), "{run}");
+            arguments.push("--dry-run");
+            assert_eq!(refusal(&arguments), run);
+        }
+    }
+}
+
+/// What this process may not do itself it cannot allow to programs.
+#[test]
+fn a_plan_knows_the_limits_that_it_runs_under() {
+    for command in [&["train", "--dry-run"][..], &["eval", "--dry-run"]] {
+        let output = std::process::Command::new("sh")
+            .current_dir(rlef_tests::root())
+            .args(["-c", "ulimit -f 200; exec \"$@\"", "sh"])
+            .arg(rlef().get_program())
+            .args(command)
+            .output()
+            .expect("sh starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("ulimit -f"), "{stderr}");
+    }
+}
+
+/// A set of one problem.
+fn one_problem(folder: &Path, more: &Value) -> String {
+    let mut problem = serde_json::json!({
+        "id": "echo",
+        "statement": "Print what you read.",
+        "time_limit_s": 1.0,
+        "memory_limit_mb": 256,
+        "checker": { "kind": "lines" },
+        "public_tests": [{ "input": "1\n", "output": "1\n" }],
+        "private_tests": [{ "input": "2\n", "output": "2\n" }],
+    });
+    let more = more.as_object().expect("fields").clone();
+    problem.as_object_mut().expect("fields").extend(more);
+    let file = folder.join("one.jsonl");
+    std::fs::write(&file, format!("{problem}\n")).expect("a file");
+    file.to_str().expect("plain text").to_owned()
+}
+
+#[test]
+fn a_plan_knows_what_problems_lack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let set = one_problem(folder.path(), &serde_json::json!({}));
+    for (arguments, wanted) in [
+        (
+            &[
+                "eval",
+                "--problems",
+                &set,
+                "--split",
+                "all",
+                "--feedback",
+                "random",
+            ][..],
+            "echo",
+        ),
+        (
+            &["sft", "--problems", &set, "--set", "train_split=all"],
+            "problem echo without stored programs",
+        ),
+    ] {
+        let said = refused(arguments);
+        assert!(said.contains(wanted), "{arguments:?}: {said}");
+    }
+}
+
+/// A copy of the embedded model with one file changed.
+fn model(folder: &Path, file: &str, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> String {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let base = rlef_tests::root().join("configs/tiny/base");
+    for name in [
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "model.safetensors",
+    ] {
+        std::fs::copy(base.join(name), folder.join(name)).expect(name);
+    }
+    let path = folder.join(file);
+    let changed = change(std::fs::read(&path).expect("a file"));
+    std::fs::write(&path, changed).expect("a file");
+    folder.to_str().expect("plain text").to_owned()
+}
+
+#[test]
+fn a_model_that_cannot_answer_is_found_before_the_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let template = |text: &str| {
+        let text = text.to_owned();
+        move |file: Vec<u8>| {
+            let mut config: Value = serde_json::from_slice(&file).expect("JSON");
+            config["chat_template"] = text.into();
+            config.to_string().into_bytes()
+        }
+    };
+    let tokenizer = "tokenizer_config.json";
+    let endless = "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}";
+    let unasked = "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}\
+                   {% endif %}{% endfor %}";
+    let damaged = |mut file: Vec<u8>| {
+        let end = file.len() - 4;
+        file[end..].copy_from_slice(&f32::NAN.to_le_bytes());
+        file
+    };
+    let at = |name: &str| folder.path().join(name);
+    let cases = [
+        ("holds NaN", model(&at("a"), "model.safetensors", damaged)),
+        ("drops an answer", model(&at("b"), tokenizer, template(""))),
+        (
+            "leaves out message 1",
+            model(&at("c"), tokenizer, template(unasked)),
+        ),
+        ("fuel", model(&at("d"), tokenizer, template(endless))),
+    ];
+    for (words, model) in cases {
+        let said = refused(&["eval", "--model", &model]);
+        assert!(said.contains(words), "{words}: {said}");
     }
 }
 
@@ -124,12 +313,13 @@ fn a_device_or_folder_in_place_of_a_file_is_refused() {
 
 #[test]
 fn an_error_says_each_thing_once() {
+    let said = refusal(&["eval", "--model", "crates"]);
+    assert_eq!(said.matches("tokenizer_config.json").count(), 1, "{said}");
     for arguments in [
         &["train", "--config", "no-such.toml"][..],
         &["run", "no-such.py"],
         &["judge", "double-it", "no-such.py"],
         &["eval", "--problems", "no-such.jsonl"],
-        &["eval", "--model", "crates"],
     ] {
         let said = refusal(arguments);
         assert_eq!(said.matches("No such file").count(), 1, "{said}");
@@ -155,6 +345,74 @@ fn an_error_shows_nothing_raw_of_what_it_is_about() {
             said.contains("evil") && !said.contains('\u{1b}'),
             "{said:?}"
         );
+    }
+}
+
+#[test]
+fn what_is_typed_wrongly_names_the_nearest() {
+    for (arguments, words) in [
+        (
+            &["train", "--set", "ppo.clp=0.1"][..],
+            "unknown setting `ppo.clp`; did you mean `ppo.clip`?",
+        ),
+        (&["eval", "--set", "sed=1"], "did you mean `seed`?"),
+        (
+            &["sft", "--out", "/nowhere", "--set", "epoch=1"],
+            "did you mean `epochs`?",
+        ),
+        (
+            &["train", "--set", "ppo.clip=yes"],
+            "`ppo.clip` takes a number, not the string \"yes\"",
+        ),
+        (
+            &["train", "--set", "episode.feedback=loud"],
+            "setting `episode.feedback`",
+        ),
+        (&["eval", "--top-p", "2"], "setting `eval.top_p` is 2"),
+        (&["train", "--set", "ppo.clip=2"], "ppo.clip"),
+        (&["train", "--problems", "mikro"], "no problem set `mikro`"),
+        (&["eval", "--split", "tset"], "no split `tset`"),
+        (&["eval", "--device", "gpu"], "gpu"),
+        (&["eval", "--model", "/nowhere"], "neither `tiny`"),
+        (&["train", "--config", "/nowhere.toml"], "/nowhere.toml"),
+        (&["trian"], "unrecognized subcommand 'trian'"),
+    ] {
+        let said = refusal(arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn nothing_of_somebody_elses_is_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().to_str().expect("plain text");
+    let mine = |file: &str| {
+        let path = folder.path().join(file);
+        std::fs::write(&path, "mine").expect("a file");
+        path
+    };
+    let dialogs = mine("dialogs.jsonl");
+    let files = [
+        dialogs.clone(),
+        mine("config.toml"),
+        mine("model.safetensors"),
+    ];
+    let dialogs = dialogs.to_str().expect("plain text");
+    let refused = |arguments: &[&str], words: &str| {
+        let said = refusal(arguments);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    };
+    refused(&["train", "--out", here], "is not empty");
+    refused(&["sft", "--out", here], "--force replaces the model");
+    // It fails after the file is known, and before there is anything to put into it.
+    refused(
+        &["eval", "--dialogs", dialogs, "--model", "/nowhere"],
+        "neither `tiny`",
+    );
+    let metrics = mine("metrics.jsonl");
+    refused(&["train", "--out", here], "already holds a run");
+    for file in files.iter().chain([&metrics]) {
+        assert_eq!(std::fs::read(file).expect("a file"), b"mine");
     }
 }
 

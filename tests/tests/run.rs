@@ -138,3 +138,64 @@ fn without_an_interpreter_it_is_a_fault_and_not_a_verdict() {
         assert!(output.stdout.is_empty());
     }
 }
+
+/// What cannot be passed on is no success, and what nobody can read changes no exit code.
+#[test]
+fn a_full_output_is_said_and_a_full_stderr_changes_nothing() {
+    let full = || {
+        let device = std::fs::File::options().write(true).open("/dev/full");
+        device.expect("a full device")
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.py");
+    std::fs::write(&file, "print('x')\nimport sys\nsys.exit(7)\n").expect("a file");
+    let mut command = rlef_tests::rlef();
+    command.arg("run").arg(&file);
+    let output = command.stdout(full()).output().expect("rlef starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("cannot write to stdout"), "{stderr}");
+    let mut command = rlef_tests::rlef();
+    command.arg("run").arg(&file).stderr(full());
+    let output = command.output().expect("rlef starts");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(output.stdout, b"x\n");
+}
+
+/// Not a wall, only a command: what comes back goes the same way.
+#[test]
+fn another_backend_can_take_the_place_of_the_sandbox() {
+    let interpreter = ["--backend", "python3 -I '{file}'"];
+    let report = json("print(len(input() or 'x'))\n", &interpreter, 1);
+    assert_eq!(report["ending"], "exited");
+    assert!(
+        report["stderr"]
+            .as_str()
+            .expect("text")
+            .contains("EOFError")
+    );
+    let report = json("import sys\nsys.exit(7)\n", &interpreter, 7);
+    assert_eq!(report["detail"], 7);
+    for (command, words) in [
+        ("python3", "{file}"),
+        ("/no/such/vm {file}", "cannot be started"),
+        ("true {file}", "does not run a Python program"),
+    ] {
+        let output = run("print(1)\n", &["--backend", command]).code(3);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(words), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn limits_that_no_program_could_keep_are_refused() {
+    for (options, words) in [
+        (["--cpu", "1e-9"], "100ms"),
+        (["--wall", "0.01"], "100ms"),
+        (["--memory", "0"], "memory"),
+    ] {
+        let output = run("print(1)\n", &options).code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(words), "{options:?}: {stderr}");
+    }
+}

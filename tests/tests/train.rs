@@ -110,21 +110,71 @@ fn same_from_the_command_line(run: &Path) {
     }
 }
 
+/// Steps far too long: the weights that are kept are not those that they made.
 #[test]
-fn a_run_is_not_written_over() {
+fn what_a_failed_iteration_did_to_the_weights_is_undone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let metrics = folder.path().join("metrics.jsonl");
-    std::fs::write(&metrics, "mine").expect("a file");
+    let run = folder.path().join("run");
     let output = Command::from_std(rlef_tests::rlef())
-        .args(["train", "--out", name(folder.path())])
+        .args(["train", "--iterations", "3", "--out", name(&run)])
         .args(SMALL)
-        .args(["--iterations", "1"])
+        .args(["--set", "optimiser.lr=1e30"])
         .output()
         .expect("rlef starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("already holds a run"), "{stderr}");
-    assert_eq!(std::fs::read(metrics).expect("a file"), b"mine");
+    assert!(
+        stderr.contains("stopped in iteration 1") && stderr.contains("weights after iteration 0"),
+        "{stderr}"
+    );
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("1@3 (valid)"), "the table so far: {stdout}");
+    assert!(run.join("curve.svg").exists());
+    let base = rlef_tests::root().join("configs/tiny/base/model.safetensors");
+    let base = std::fs::read(base).expect("the embedded model");
+    let kept = std::fs::read(run.join("checkpoint/model.safetensors")).expect("weights");
+    assert!(base == kept, "the weights have moved");
+}
+
+/// A limit on the size of files comes as a signal that would kill; what was measured must come out all the same.
+#[test]
+fn a_limit_on_files_costs_the_checkpoint_and_not_the_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let rlef = rlef_tests::rlef();
+    let output = Command::new("sh")
+        .current_dir(rlef_tests::root())
+        .args(["-c", "ulimit -f 4000; exec \"$@\"", "sh"])
+        .arg(rlef.get_program())
+        .args(["train", "--iterations", "1", "--out", name(&run)])
+        .args(SMALL)
+        // Programs get no more than their caller has itself.
+        .args(["--set", "judge.file_bytes=65536"])
+        .output()
+        .expect("sh starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("cannot save"), "{stderr}");
+    assert!(stdout.contains("trained, random feedback"), "{stdout}");
+    assert!(run.join("results.json").exists());
+}
+
+#[test]
+fn measuring_on_what_was_learned_from_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (split, warned) in [("test", true), ("train", false)] {
+        let out = folder.path().join(split);
+        let output = Command::from_std(rlef_tests::rlef())
+            .args(["train", "--dry-run", "--out", name(&out)])
+            .args(["--set", &format!("train_split={split}")])
+            .assert()
+            .success()
+            .get_output()
+            .clone();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("480 of the 480"), warned, "{said}");
+    }
 }
 
 #[test]
@@ -146,37 +196,6 @@ fn one_seed_one_evaluation() {
     let value = report["score"]["value"].as_f64();
     assert!(value.is_some_and(|v| (0.0..=1.0).contains(&v)), "{report}");
     assert_eq!(report["config"]["seed"], 1);
-}
-
-#[test]
-fn what_is_typed_wrongly_names_the_nearest() {
-    for (arguments, words) in [
-        (
-            &["train", "--set", "ppo.clp=0.1"][..],
-            "unknown setting `ppo.clp`; did you mean `ppo.clip`?",
-        ),
-        (&["eval", "--set", "sed=1"], "did you mean `seed`?"),
-        (
-            &["sft", "--out", "/nowhere", "--set", "epoch=1"],
-            "did you mean `epochs`?",
-        ),
-        (&["train", "--set", "ppo.clip=yes"], "wrong kind"),
-        (&["train", "--set", "ppo.clip=2"], "ppo.clip"),
-        (&["train", "--problems", "mikro"], "no problem set `mikro`"),
-        (&["eval", "--split", "tset"], "no split `tset`"),
-        (&["eval", "--device", "gpu"], "gpu"),
-        (&["eval", "--model", "/nowhere"], "neither `tiny`"),
-        (&["train", "--config", "/nowhere.toml"], "/nowhere.toml"),
-        (&["trian"], "train"),
-    ] {
-        let output = Command::from_std(rlef_tests::rlef())
-            .args(arguments)
-            .output()
-            .expect("rlef starts");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
-    }
 }
 
 #[test]
@@ -202,7 +221,7 @@ fn a_plan_can_be_run_as_a_configuration() {
     assert_eq!(plan(&["--config", name(&file)]), text);
     for arguments in [
         &["eval", "--model", MODEL][..],
-        &["sft", "--out", "/nowhere/at/all"],
+        &["sft", "--out", name(&folder.path().join("at/all"))],
     ] {
         let output = Command::from_std(rlef_tests::rlef())
             .args(arguments)
@@ -239,12 +258,12 @@ fn wait(what: &str, seconds: u64, mut done: impl FnMut() -> bool) {
 #[test]
 fn ctrl_c_leaves_a_checkpoint_that_can_be_used() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = folder.path().join("run");
+    let run = folder.path().join("my run");
     let mut command = rlef_tests::rlef();
     command
         .args(["train", "--iterations", "100000", "--out", name(&run)])
         .args(SMALL)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut train = Running(command.spawn().expect("rlef starts"));
     let log = run.join("metrics.jsonl");
@@ -267,6 +286,29 @@ fn ctrl_c_leaves_a_checkpoint_that_can_be_used() {
         ended.is_some()
     });
     assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    let mut said = String::new();
+    let mut out = train.0.stdout.take().expect("stdout");
+    std::io::Read::read_to_string(&mut out, &mut said).expect("text");
+    // The command that it suggests measures with the run's own settings, whatever the folder is called.
+    let suggested = said.split('`').nth(1).expect("a command").to_owned();
+    let plan = std::process::Command::new("sh")
+        .current_dir(rlef_tests::root())
+        .args([
+            "-c",
+            &format!(
+                "rlef() {{ {} \"$@\"; }}; {suggested} --dry-run",
+                name(Path::new(rlef_tests::rlef().get_program()))
+            ),
+        ])
+        .output()
+        .expect("sh starts");
+    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
+    assert!(
+        plan.contains("1@3 of ")
+            && plan.contains(name(&run))
+            && plan.contains("480 problems of micro (test)"),
+        "{suggested}: {plan}"
+    );
     Command::from_std(rlef_tests::rlef())
         .args([
             "eval",
@@ -275,6 +317,43 @@ fn ctrl_c_leaves_a_checkpoint_that_can_be_used() {
             "--model",
             name(&run.join("checkpoint")),
         ])
+        .assert()
+        .success();
+}
+
+/// Stopped among its updates, a model in the making is kept, and the exit code says that it is not the whole.
+#[test]
+fn a_model_in_the_making_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("model");
+    let mut command = rlef_tests::rlef();
+    command
+        .args(["sft", "--problems", "basics", "--out", name(&out)])
+        .args(["--set", "train_split=all", "--set", "epochs=100000"])
+        .args(["--set", "dialogs_per_problem=1", "--set", "model.layers=1"])
+        .args(["--set", "model.positions=8192"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut sft = Running(command.spawn().expect("rlef starts"));
+    let stderr = sft.0.stderr.take().expect("stderr");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr));
+    // Off a terminal progress is said every ten seconds.
+    let begun = lines.find(|l| l.as_ref().is_ok_and(|l| l.starts_with("updates ")));
+    begun.expect("updates").expect("text");
+    let signalled = std::process::Command::new("kill")
+        .args(["-INT", &sft.0.id().to_string()])
+        .status()
+        .expect("kill starts");
+    assert!(signalled.success());
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    let status = sft.0.wait().expect("a process");
+    assert_eq!(status.code(), Some(130), "{said:?}");
+    assert!(
+        said.iter().any(|l| l.contains("not what its recipe makes")),
+        "{said:?}"
+    );
+    Command::from_std(rlef_tests::rlef())
+        .args(["eval", "--limit", "1", "--model", name(&out)])
         .assert()
         .success();
 }

@@ -88,6 +88,9 @@ pub struct Sft {
     /// Folder for the model.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Replace a model that is there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// What the model is told between answers.
@@ -119,7 +122,7 @@ pub struct Eval {
     /// Split to measure on.
     #[arg(long, default_value = "test")]
     pub split: String,
-    /// Problems of the split; default all.
+    /// At most so many problems of the split, the first ones; default all.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
     /// Rollouts of each problem; default: as few as n@k needs.
@@ -145,18 +148,29 @@ pub struct Eval {
     pub dialogs: Option<PathBuf>,
 }
 
+/// A command that runs programs in place of the sandbox, split into its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backend(pub Vec<String>);
+
+fn backend(text: &str) -> Result<Backend, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Backend(words)),
+        _ => Err("it is empty, or a quotation mark is not closed".into()),
+    }
+}
+
 /// `rlef run`
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code: the program's own if it exited; 124 time limit (CPU or wall-clock); \
 137 memory limit; 153 output limit; 159 forbidden system call; 128 + N killed by signal N; \
-2 the program cannot be read; 3 a fault of the machinery. A program may itself exit with any of these: \
+2 the program cannot be read or its output not be passed on; 3 a fault of the machinery. A program may itself exit with any of these: \
 --json and the last line on stderr tell them apart."
 )]
 pub struct Run {
     /// The program, in Python; `-` reads it from stdin, and the program's own stdin is then empty.
     pub file: PathBuf,
-    /// CPU time that it and its processes may use, in seconds.
+    /// CPU time that it and its processes may use, in seconds; at least 0.1.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub cpu: Duration,
     /// Wall-clock time that it may take, in seconds; default: the larger of 3 × --cpu and --cpu + 2.
@@ -165,6 +179,10 @@ pub struct Run {
     /// Memory that it may use, in MiB.
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory: u64,
+    /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
+    /// file. It is split as a shell would, but no shell runs it.
+    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    pub backend: Option<Backend>,
     /// Print one JSON object instead: how it ended, its output, time and memory.
     #[arg(long)]
     pub json: bool,
@@ -194,6 +212,10 @@ pub struct Judge {
     /// Stop at the first test that is not accepted.
     #[arg(long)]
     pub stop: bool,
+    /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
+    /// file. It is split as a shell would, but no shell runs it.
+    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    pub backend: Option<Backend>,
     /// Print JSON: every test with its verdict, output, time and first difference.
     #[arg(long)]
     pub json: bool,
@@ -359,6 +381,15 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_backend_is_split_as_a_shell_would() {
+        let words = |text| backend(text).unwrap().0;
+        assert_eq!(words("a 'b c' {file}"), ["a", "b c", "{file}"]);
+        for wrong in ["", "  ", "a 'b"] {
+            assert!(backend(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

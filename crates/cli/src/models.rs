@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use burn::tensor::Device;
+use rlef_model::folder::FILES;
 use rlef_model::{ModelFolder, weights};
 
 const CONFIG: &[u8] = include_bytes!("../../../configs/tiny/base/config.json");
@@ -35,6 +36,14 @@ pub fn open(name: &str, device: &Device) -> Result<ModelFolder> {
             "model {name:?} is neither `tiny` (the embedded small model) nor a folder; download the model's files \
              (config.json, tokenizer.json, tokenizer_config.json, *.safetensors) and give the folder they are in"
         );
+    }
+    for file in FILES {
+        if !dir.join(file).exists() {
+            bail!(
+                "model folder {name:?} has no {file}; it needs config.json, tokenizer.json, tokenizer_config.json \
+                 and model.safetensors (or shards with their index)"
+            );
+        }
     }
     Ok(ModelFolder::load(dir, device)?)
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use rlef_env::{Episode, EpisodeConfig, FeedbackMode};
 use rlef_judge::{Judge, JudgeConfig};
 use rlef_model::ModelFolder;
-use rlef_policy::LocalPolicy;
+use rlef_policy::{LocalPolicy, Task};
 use rlef_problems::{Problem, ProblemSet, SetError};
 use rlef_rl::TrainConfig;
 use rlef_sandbox::{Config, External, Sandbox};
@@ -17,7 +16,8 @@ use rlef_sandbox::{Config, External, Sandbox};
 /// A judge on a fresh sandbox, or on the command that is to take its place. Made before anything large is in memory.
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
     if !config.command.is_empty() {
-        let external = External::new(config.command.clone()).context("setting `judge.command`")?;
+        let external =
+            External::new(config.command.clone()).context("the command in place of the sandbox")?;
         return Judge::new(external, config.clone()).context("the judge cannot be set up");
     }
     let sandbox = Sandbox::new(Config::default()).context("the sandbox cannot be set up")?;
@@ -64,15 +64,11 @@ pub fn fits(
     folder: &ModelFolder,
     problems: &[Arc<Problem>],
 ) -> Result<()> {
-    // A first prompt does not depend on the feedback, which may need a second problem.
-    let episode = EpisodeConfig {
-        feedback: FeedbackMode::Real,
-        ..config.episode.clone()
-    };
     let positions = folder.config.max_position_embeddings;
     for problem in problems {
         judge.check(problem)?;
-        let episode = Episode::new(problem.clone(), None, &episode, config.seed)?;
+        let task = Task::new(problem, 0, problems, &config.episode, config.seed);
+        let episode = task.episode(&config.episode, config.seed)?;
         let full = LocalPolicy::full(
             episode.messages(),
             &folder.tokenizer,

@@ -37,13 +37,37 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
         let Some((key, value)) = item.split_once('=') else {
             bail!("--set takes key=value, not {item:?}");
         };
-        let typed = nested(key.trim(), parse_value(value.trim()));
-        overlay(&mut merged, typed, "", &known).with_context(|| format!("in --set {item}"))?;
+        let key = key.trim();
+        let value = value.trim();
+        // Where a text is wanted, what was typed is that text: a folder may be called `true` or `1_000`.
+        let value = if wants_text(&merged, key) && !value.starts_with(['"', '\'']) {
+            Value::String(value.to_owned())
+        } else {
+            parse_value(value)
+        };
+        overlay(&mut merged, nested(key, value), "", &known)
+            .with_context(|| format!("in --set {item}"))?;
     }
-    merged
-        .try_into()
-        .map_err(|e: toml::de::Error| anyhow::anyhow!("{}", e.message()))
-        .context("a setting has a value of the wrong kind")
+    serde_path_to_error::deserialize(Value::Table(merged)).map_err(
+        |e: serde_path_to_error::Error<toml::de::Error>| {
+            let key = e.path().to_string();
+            anyhow::anyhow!("setting `{key}`: {}", e.into_inner().message().trim_end())
+        },
+    )
+}
+
+/// Whether the setting's default is a text.
+fn wants_text(defaults: &Table, key: &str) -> bool {
+    let mut table = defaults;
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        match table.get(part) {
+            Some(Value::Table(inner)) => table = inner,
+            Some(Value::String(_)) => return parts.peek().is_none(),
+            _ => break,
+        }
+    }
+    OPTIONAL.contains(&key)
 }
 
 /// Refuses settings that were typed but that `command` has no use for. `used` are keys and groups of keys. A file may
@@ -125,8 +149,18 @@ fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Re
             (Some(Value::Float(_)), Value::Integer(i)) => {
                 base.insert(key, Value::Float(i as f64));
             }
-            (Some(Value::String(_)), Value::Integer(i)) => {
-                base.insert(key, Value::String(i.to_string()));
+            (Some(known), value) if known.type_str() != value.type_str() => {
+                bail!(
+                    "`{path}` takes {}, not the {} {value}",
+                    kind(known),
+                    value.type_str()
+                )
+            }
+            (None, value) if !value.is_str() => {
+                bail!(
+                    "`{path}` takes a text, not the {} {value}",
+                    value.type_str()
+                )
             }
             (_, value) => {
                 base.insert(key, value);
@@ -134,6 +168,18 @@ fn overlay(base: &mut Table, typed: Table, prefix: &str, known: &[String]) -> Re
         }
     }
     Ok(())
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a text",
+        Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Datetime(_) => "a time",
+        Value::Array(_) => "a list",
+        Value::Table(_) => "a group of settings",
+    }
 }
 
 /// ", did you mean …?" with the most alike known name, whole or by its last part.
@@ -241,8 +287,50 @@ mod tests {
             "episode.feedback=loud",
             "seed",
             "ppo.clip=yes",
+            "iterations=1.5",
+            "iterations=-1",
+            "ppo.value_moves_policy=1",
         ] {
-            assert!(set(&[typed]).is_err(), "{typed}");
+            let error = format!("{:#}", set(&[typed]).unwrap_err());
+            let key = typed.split('=').next().unwrap();
+            assert!(error.contains(key), "{typed}: {error}");
+        }
+    }
+
+    /// Whatever is typed where a text is wanted is that text.
+    #[test]
+    fn texts_are_taken_as_they_are_typed() {
+        for text in [
+            "1_000",
+            "true",
+            "1e5",
+            "[a]",
+            "2026-01-01",
+            "a\nb",
+            "x = 1",
+            "nan",
+        ] {
+            assert_eq!(set(&[&format!("model={text}")]).unwrap().model, text);
+        }
+        assert_eq!(set(&["model=\"a b\""]).unwrap().model, "a b");
+    }
+
+    #[test]
+    fn a_file_names_itself_and_the_key() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, key) in [
+            ("model = 1", "`model` takes a text"),
+            ("[ppo]\nclip = \"a\"", "`ppo.clip` takes a number"),
+            (
+                "[episode]\nsystem_prompt = 3",
+                "`episode.system_prompt` takes a text",
+            ),
+        ] {
+            std::fs::write(file.path(), text).unwrap();
+            let error = resolve::<TrainConfig>(Some(file.path()), &[]).unwrap_err();
+            let error = format!("{error:#}");
+            let name = file.path().display().to_string();
+            assert!(error.contains(&name) && error.contains(key), "{error}");
         }
     }
 }

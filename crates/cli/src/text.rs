@@ -8,8 +8,13 @@ use anyhow::{Context, Result};
 
 /// Writes `text` to stdout. A reader that has gone (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
+    pass(text.as_bytes())
+}
+
+/// Writes bytes to stdout. A reader that has gone (`| head`) is no error.
+pub fn pass(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e).context("cannot write to stdout"),
         _ => Ok(()),
     }
@@ -29,19 +34,19 @@ pub fn error(error: &anyhow::Error) -> String {
     said
 }
 
-/// `text` with control characters other than line ends and tabs written out, as `\u{1b}`.
+/// `text` with what a terminal would obey written out, as `\u{1b}`; line ends and tabs stay.
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Beside the controls, the marks that turn the direction of writing around.
-        let hidden = c.is_control() && c != '\n' && c != '\t';
-        if hidden || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
+    rlef_sandbox::visible(text).to_string()
+}
+
+/// `text` as a shell takes it for one word.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
-    shown
 }
 
 /// The first `most` characters of `text`, and how many are left out.
@@ -102,6 +107,18 @@ mod tests {
             "a\\u{1b}[2J\tb\nc\\r\\u{202e}d\\u{7f}"
         );
         assert_eq!(line("a\nb\tc \n", 99), "a\\nb\\tc");
+    }
+
+    #[test]
+    fn a_shell_takes_what_is_quoted_for_one_word() {
+        for word in ["runs/a-1", "a b", "it's", "", "$HOME;ls", "ä\n`x`"] {
+            let printed = std::process::Command::new("sh")
+                .args(["-c", &format!("printf %s {}", quoted(word))])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(printed.stdout).unwrap(), word);
+        }
+        assert_eq!(quoted("runs/train-1/checkpoint"), "runs/train-1/checkpoint");
     }
 
     #[test]

@@ -24,11 +24,11 @@ pub struct JudgeConfig {
     pub wall_extra_s: f64,
     /// Memory allowed = the problem's memory limit × this. Default 1.
     pub memory_factor: f64,
-    /// Cap on stdout and, separately, on stderr, in bytes. Default 16 MiB.
+    /// Cap on stdout and, separately, on stderr, in bytes, at least 1 KiB. Default 16 MiB.
     pub output_bytes: u64,
-    /// Processes and threads at once. Default 16.
+    /// Processes and threads at once, at least 1. Default 16.
     pub processes: u32,
-    /// Largest file and size of the private `/tmp`, in bytes. Default 64 MiB.
+    /// Largest file and size of the private `/tmp`, in bytes, at least 64 KiB. Default 64 MiB.
     pub file_bytes: u64,
     /// How often a run that ended in a fault (never one that ended in a failure) is tried again. Default 2.
     pub retries: u32,
@@ -101,25 +101,22 @@ impl JudgeConfig {
                 what,
             });
         }
-        let counts = [
-            ("output_bytes", self.output_bytes),
-            ("processes", u64::from(self.processes)),
-        ];
-        for (setting, value) in counts {
-            if value == 0 {
-                return Err(Fault::Setting {
-                    setting,
-                    what: "is 0; it must be at least 1".into(),
-                });
-            }
+        // Those that are limits of programs as they stand.
+        let limits = self.own_limits(Duration::from_secs(1), Duration::from_secs(1), 1 << 30);
+        match limits.check() {
+            Err(rlef_sandbox::Fault::Limit { limit, what }) => Err(Fault::Setting {
+                setting: limit,
+                what,
+            }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The limits for programs that try to solve `problem`.
     ///
     /// # Errors
-    /// [`Fault::Limits`] if the problem's limits are not positive numbers of a sensible size.
+    /// [`Fault::Limits`] if the problem's limits and the factors give none that a program can be judged under; see
+    /// [`Limits::check`].
     pub fn limits_for(&self, problem: &Problem) -> Result<Limits, Fault> {
         let bad = |what: String| Fault::Limits {
             problem: problem.id.clone(),
@@ -137,18 +134,20 @@ impl JudgeConfig {
             ))
         })?;
         let memory = problem.memory_limit_mb as f64 * self.memory_factor * f64::from(1 << 20);
-        if !(1.0..=f64::from(1 << 20) * f64::from(1 << 30)).contains(&memory) {
-            return Err(bad(format!(
-                "a memory limit of {memory} bytes cannot be kept"
-            )));
-        }
-        Ok(Limits {
+        // What is no number or below 0 becomes 0, and what is too large the largest: both are out of range.
+        let limits = self.own_limits(cpu, wall, memory as u64);
+        limits.check().map_err(|error| bad(error.to_string()))?;
+        Ok(limits)
+    }
+
+    fn own_limits(&self, cpu: Duration, wall: Duration, memory_bytes: u64) -> Limits {
+        Limits {
             cpu,
             wall,
-            memory_bytes: memory as u64,
+            memory_bytes,
             output_bytes: self.output_bytes,
             processes: self.processes,
             file_bytes: self.file_bytes,
-        })
+        }
     }
 }

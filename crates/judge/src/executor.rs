@@ -41,6 +41,14 @@ pub trait Executor: Send + Sync {
         })
     }
 
+    /// Whether programs can be run under these limits at all.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    fn check(&self, limits: &Limits) -> Result<(), BoxError> {
+        Ok(limits.check()?)
+    }
+
     /// Whether `source` compiles, without running it: `None` if it does, else the compiler's message.
     ///
     /// # Errors
@@ -108,6 +116,10 @@ impl Executor for Sandbox {
         Box::new(Sandbox::candidate(self, source))
     }
 
+    fn check(&self, limits: &Limits) -> Result<(), BoxError> {
+        Ok(Sandbox::check(self, limits)?)
+    }
+
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
         Ok(Sandbox::syntax_check(self, source, limits)?)
     }
@@ -154,6 +166,10 @@ impl<E: Executor + ?Sized> Executor for Arc<E> {
 
     fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
         (**self).candidate(source)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), BoxError> {
+        (**self).check(limits)
     }
 
     fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {

@@ -1,6 +1,7 @@
 //! A fault: the machinery failed. It is a type of its own so that it can never become a verdict or a reward.
 
 use rlef_problems::CheckerError;
+use rlef_sandbox::visible;
 
 use crate::executor::BoxError;
 
@@ -9,8 +10,9 @@ use crate::executor::BoxError;
 pub enum Fault {
     /// The sandbox failed, also when asked again.
     #[error(
-        "could not run the program on test {test} of problem {problem}, {tries} tries: {source}; \
-         the program is not to blame: leave the sample out, and check the sandbox if this repeats"
+        "could not run the program on test {} of problem {}, {tries} tries: {}; \
+         the program is not to blame: leave the sample out, and check the sandbox if this repeats",
+        visible(.test), visible(.problem), visible(.source)
     )]
     Execution {
         /// Problem id.
@@ -23,7 +25,7 @@ pub enum Fault {
         source: BoxError,
     },
     /// The problem's checker cannot compare outputs.
-    #[error("cannot judge problem {problem}: {source}")]
+    #[error("cannot judge problem {}: {source}", visible(.problem))]
     Checker {
         /// Problem id.
         problem: String,
@@ -32,7 +34,8 @@ pub enum Fault {
     },
     /// There is nothing to judge by; passing none of none is not passing.
     #[error(
-        "problem {problem} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out"
+        "problem {} was judged on an empty list of tests, which no program can pass or fail; give it tests or leave it out",
+        visible(.problem)
     )]
     NoTests {
         /// Problem id.
@@ -40,7 +43,8 @@ pub enum Fault {
     },
     /// The limits of a problem and the factors of the configuration give no usable limit.
     #[error(
-        "problem {problem}: {what}; correct the limits in the problem file or the factors in the judge settings"
+        "problem {}: {what}; correct the limits in the problem file or the factors in the judge settings",
+        visible(.problem)
     )]
     Limits {
         /// Problem id.

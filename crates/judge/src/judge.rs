@@ -132,7 +132,13 @@ impl Judge {
     /// # Errors
     /// [`Fault::Limits`] or [`Fault::Checker`].
     pub fn check(&self, problem: &Problem) -> Result<(), Fault> {
-        self.config.limits_for(problem)?;
+        let limits = self.config.limits_for(problem)?;
+        self.executor
+            .check(&limits)
+            .map_err(|error| Fault::Limits {
+                problem: problem.id.clone(),
+                what: error.to_string(),
+            })?;
         usable(&problem.checker, problem.function.is_some()).map_err(|source| Fault::Checker {
             problem: problem.id.clone(),
             source,

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-/// Applies `f` to every item on up to `workers` threads (0 counts as 1) and returns the results in the items' order.
+/// Applies `f` to every item on up to `workers` threads (0 counts as 1), the caller's own among them, and returns the
+/// results in the items' order. Where the system has no more threads to give, those that there are do all of the work.
 ///
 /// # Panics
 /// If `f` panics: the panic goes on in the caller.
@@ -25,18 +26,19 @@ where
             .next()
     };
     let mut done: Vec<(usize, R)> = Vec::with_capacity(count);
+    let work = || {
+        let mut mine = Vec::new();
+        while let Some((index, item)) = next() {
+            mine.push((index, f(item)));
+        }
+        mine
+    };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut mine = Vec::new();
-                    while let Some((index, item)) = next() {
-                        mine.push((index, f(item)));
-                    }
-                    mine
-                })
-            })
+        // The first that cannot be had is the last that is asked for.
+        let threads: Vec<_> = (1..workers)
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
+        done.extend(work());
         for thread in threads {
             match thread.join() {
                 Ok(mine) => done.extend(mine),

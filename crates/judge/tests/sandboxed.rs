@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rlef_judge::{Detail, Job, Judge, JudgeConfig, Report, Stop, Verdict};
+use rlef_judge::{Detail, Fault, Job, Judge, JudgeConfig, Report, Stop, Verdict};
 use rlef_problems::{Checker, Problem, TestCase};
 use rlef_sandbox::{Config, Sandbox};
 
@@ -132,6 +132,70 @@ fn the_trace_and_the_status_are_reported() {
             .ends_with("ZeroDivisionError: integer division or modulo by zero"),
         "{trace}"
     );
+}
+
+/// A problem that nobody has validated: its arguments are JSON, but the interpreter does not read them.
+#[test]
+fn arguments_that_cannot_be_read_are_a_fault_for_every_program() {
+    let deep = format!("[{}{}]", "[".repeat(20_000), "]".repeat(20_000));
+    let problem = Problem {
+        checker: Checker::Value {
+            abs: 0.0,
+            rel: 0.0,
+            numbers_by_value: true,
+        },
+        function: Some("f".into()),
+        public_tests: vec![TestCase {
+            name: String::new(),
+            input: deep,
+            output: "1".into(),
+        }],
+        ..problem()
+    };
+    for code in [
+        "def f(x): return 1",
+        "def g(x): return 1",
+        "f = (",
+        "while True: pass",
+    ] {
+        let result = judge().judge(&problem, code, &problem.public_tests, Stop::Never);
+        assert!(
+            matches!(result, Err(Fault::Execution { .. })),
+            "{code}: {result:?}"
+        );
+    }
+}
+
+/// The least limits that are allowed leave room for what is not the program's.
+#[test]
+fn the_least_limits_are_enough_for_the_least_program() {
+    let config = JudgeConfig {
+        file_bytes: 64 << 10,
+        output_bytes: 1 << 10,
+        processes: 1,
+        ..JudgeConfig::default()
+    };
+    for groups in [true, false] {
+        let sandbox = Config {
+            groups,
+            ..Config::default()
+        };
+        let sandbox = Sandbox::new(sandbox).expect("these tests need a sandbox");
+        let judge = Judge::new(sandbox, config.clone()).unwrap();
+        let problem = Problem {
+            memory_limit_mb: 1,
+            time_limit_s: 0.1,
+            ..problem()
+        };
+        let code = "print(int(input()) ** 2)";
+        let report = judge.judge(&problem, code, &problem.public_tests, Stop::Never);
+        let report = report.unwrap();
+        assert!(
+            report.all_passed(),
+            "groups {groups}: {:?}",
+            report.results[0]
+        );
+    }
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::ModelError;
 /// The tokens around messages.
 const ROLES: [&str; 4] = ["<|system|>", "<|user|>", "<|assistant|>", "<|end|>"];
 
+/// The smallest vocabulary: every byte, and the tokens around messages.
+pub const LEAST: usize = 256 + ROLES.len();
+
 /// Renders a dialog as `<|role|>text<|end|>` …, then `<|assistant|>`.
 const TEMPLATE: &str = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}\
                         {% if add_generation_prompt %}<|assistant|>{% endif %}";
@@ -28,10 +31,9 @@ pub fn train(texts: &[String], vocab_size: usize) -> Result<[(String, Vec<u8>); 
         path: "(training)".into(),
         why,
     };
-    if vocab_size < 256 + ROLES.len() {
+    if vocab_size < LEAST {
         return Err(fail(format!(
-            "vocab_size is {vocab_size}; bytes and roles alone need {}",
-            256 + ROLES.len()
+            "vocab_size is {vocab_size}; bytes and roles alone need {LEAST}"
         )));
     }
     let mut tokenizer = Tokenizer::new(BPE::default());

@@ -11,6 +11,12 @@ use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError};
 /// Files that a folder needs beside its weights.
 pub const FILES: [&str; 3] = ["config.json", "tokenizer.json", "tokenizer_config.json"];
 
+/// Its weights in one file, or …
+pub const WEIGHTS: &str = "model.safetensors";
+
+/// … the list of the files that they are in.
+pub const INDEX: &str = "model.safetensors.index.json";
+
 /// A model with what is needed to talk to it.
 #[derive(Debug, Clone)]
 pub struct ModelFolder {
@@ -100,5 +106,5 @@ pub fn save(dir: &Path, files: &[(String, Vec<u8>)], tensors: &Named) -> Result<
         let path = dir.join(name);
         std::fs::write(&path, bytes).map_err(|e| ModelError::io(&path, e))?;
     }
-    weights::write_file(&dir.join("model.safetensors"), tensors)
+    weights::write_file(&dir.join(WEIGHTS), tensors)
 }

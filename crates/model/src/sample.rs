@@ -21,22 +21,21 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Says which number is out of range, if any.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// The field that is out of range, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
-            return Err(format!(
-                "temperature must be 0 or more, not {}",
-                self.temperature
-            ));
+            let why = format!("is {}; it must be a number from 0", self.temperature);
+            return Err(("temperature", why));
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
-            return Err(format!(
-                "top_p must be over 0 and at most 1, not {}",
-                self.top_p
-            ));
+            let why = format!("is {}; it must be over 0 and at most 1", self.top_p);
+            return Err(("top_p", why));
         }
         if self.max_new_tokens == 0 {
-            return Err("max_new_tokens must be at least 1".into());
+            return Err(("max_new_tokens", "must be at least 1".into()));
         }
         Ok(())
     }

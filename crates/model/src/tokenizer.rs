@@ -94,14 +94,16 @@ impl ChatTokenizer {
             .map(|t| t.content.clone())
             .collect();
         markers.sort_by_key(|m| (std::cmp::Reverse(m.len()), m.clone()));
-        Ok(Self {
+        let new = Self {
             tokenizer,
             template,
             bos,
             eos,
             eos_ids,
             markers,
-        })
+        };
+        new.check_template()?;
+        Ok(new)
     }
 
     /// The tokens that end an answer.
@@ -160,6 +162,7 @@ impl ChatTokenizer {
     /// Renders the template, ready for the assistant to answer when `generate`.
     pub fn render(&self, messages: &[ChatMessage], generate: bool) -> Result<String, ModelError> {
         let mut env = Environment::new();
+        env.set_fuel(Some(FUEL));
         env.set_trim_blocks(true);
         env.set_lstrip_blocks(true);
         env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
@@ -177,14 +180,41 @@ impl ChatTokenizer {
         let template = env
             .get_template("chat")
             .map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        let values = context! {
+            messages => messages,
+            add_generation_prompt => generate,
+            bos_token => self.bos,
+            eos_token => self.eos,
+        };
+        let mut text = Bounded(vec![]);
         template
-            .render(context! {
-                messages => messages,
-                add_generation_prompt => generate,
-                bos_token => self.bos,
-                eos_token => self.eos,
-            })
-            .map_err(|e| ModelError::Template(format!("{e:#}")))
+            .render_captured_to(values, &mut text)
+            .map_err(|e| ModelError::Template(format!("{e:#}")))?;
+        String::from_utf8(text.0).map_err(|e| ModelError::Template(e.to_string()))
+    }
+
+    /// Checks that the template can carry a dialog of several turns: what is said must be in it.
+    fn check_template(&self) -> Result<(), String> {
+        let said = ["rlef-probe-first", "rlef-probe-second"];
+        let message = |role: &str, content: &str| ChatMessage {
+            role: role.into(),
+            content: content.into(),
+        };
+        let dialog = [
+            message("user", said[0]),
+            message("assistant", "an answer"),
+            message("user", said[1]),
+        ];
+        let pieces = self
+            .segments(&dialog)
+            .map_err(|e| format!("chat_template: {e}"))?;
+        match pieces.iter().zip(said).position(|(p, s)| !p.contains(s)) {
+            None => Ok(()),
+            Some(i) => Err(format!(
+                "chat_template leaves out message {} of a dialog; the model could not know what it is asked",
+                2 * i + 1
+            )),
+        }
     }
 
     /// The text of a dialog around its answers, ready for the next answer: the piece before the first answer, the
@@ -229,6 +259,30 @@ impl ChatTokenizer {
         }
         pieces.push(rest.to_owned());
         Ok(pieces)
+    }
+}
+
+/// Steps that a template may take: a thousand times what a long dialog needs, and over within a second or so.
+const FUEL: u64 = 5_000_000;
+
+/// Most that a template may write, in bytes.
+const LONGEST: usize = 64 << 20;
+
+/// Takes text up to [`LONGEST`]: templates come with models, and one that never ends is no reason to fill the memory.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST {
+            let why = format!("the template writes more than {} MiB", LONGEST >> 20);
+            return Err(std::io::Error::other(why));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

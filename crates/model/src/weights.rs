@@ -12,6 +12,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::ModelError;
 use crate::config::LlamaConfig;
+use crate::folder::{INDEX, WEIGHTS};
 use crate::llama::{Block, Llama};
 
 /// Numbers of one tensor in f32, row-major, with the shape as in the file.
@@ -27,11 +28,11 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Reads every tensor of `dir/model.safetensors`, or of the shards that `model.safetensors.index.json` names.
 pub fn read_dir(dir: &Path) -> Result<Named, ModelError> {
-    let single = dir.join("model.safetensors");
+    let single = dir.join(WEIGHTS);
     if single.exists() {
         return read_file(&single);
     }
-    let index = dir.join("model.safetensors.index.json");
+    let index = dir.join(INDEX);
     // Neither file is there: the first is the one that people look for.
     let missing = if index.exists() { &index } else { &single };
     let text = read(&index).map_err(|e| ModelError::io(missing, e))?;
@@ -85,6 +86,10 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Named, ModelError> {
     let mut all = Named::new();
     for (name, view) in file.tensors() {
         let values = to_f32(&view).map_err(|why| fail(&name, why))?;
+        if let Some(x) = values.iter().find(|x| !x.is_finite()) {
+            let why = format!("holds {x}: the model is damaged, or its training went astray");
+            return Err(fail(&name, why));
+        }
         all.insert(name, (view.shape().to_vec(), values));
     }
     Ok(all)

@@ -14,6 +14,11 @@ use number::Number;
 /// Longest excerpt of a line in a [`Difference`], in characters; what is longer ends in `…`.
 const EXCERPT: usize = 120;
 
+/// Largest absolute tolerance. Coarser ones accept nearly every number, and are slips of the exponent.
+const LARGEST_ABS: f64 = 1e9;
+/// Largest relative tolerance: with more, 0 is as good as any number.
+const LARGEST_REL: f64 = 1.0;
+
 /// What comparing two outputs showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
@@ -63,13 +68,15 @@ pub enum CheckerError {
         "the checker is `value`, which compares what a function returns, not what a program prints"
     )]
     Value,
-    /// A tolerance that is not a number from 0 up.
-    #[error("the checker's `{field}` is {value}; a tolerance must be a finite number from 0 up")]
+    /// A tolerance that is not a number in its range.
+    #[error("the checker's `{field}` is {value:?}; it must be a number from 0 to {largest:?}")]
     Tolerance {
         /// `abs` or `rel`.
         field: &'static str,
         /// Its value.
         value: f64,
+        /// The largest that is allowed.
+        largest: f64,
     },
 }
 
@@ -151,7 +158,7 @@ impl Checker {
         Ok(comparison)
     }
 
-    /// Whether the tolerances are usable.
+    /// Whether the tolerances are usable: `abs` from 0 to 10^9, `rel` from 0 to 1.
     ///
     /// # Errors
     /// [`CheckerError::Tolerance`]
@@ -163,9 +170,14 @@ impl Checker {
             ..
         } = self
         {
-            for (field, value) in [("abs", *abs), ("rel", *rel)] {
-                if !value.is_finite() || value < 0.0 {
-                    return Err(CheckerError::Tolerance { field, value });
+            for (field, value, largest) in [("abs", *abs, LARGEST_ABS), ("rel", *rel, LARGEST_REL)]
+            {
+                if !(0.0..=largest).contains(&value) {
+                    return Err(CheckerError::Tolerance {
+                        field,
+                        value,
+                        largest,
+                    });
                 }
             }
         }

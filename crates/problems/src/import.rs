@@ -16,6 +16,7 @@ pub use keep::SetWriter;
 pub use options::ImportOptions;
 
 use crate::formats::{apps, codecontests, humaneval, livecodebench, package};
+use crate::validate::is_hidden;
 use crate::{Problem, jsonl};
 use detect::Part;
 use std::collections::{BTreeMap, HashMap};
@@ -339,12 +340,12 @@ fn digest(id: &str) -> u128 {
         .fold(0, |sum, &byte| sum << 8 | u128::from(byte))
 }
 
-/// A name without white space and control characters, to be used as an id.
+/// A name to be used as an id: blanks become `-`, and what cannot be seen goes.
 pub(crate) fn id_of(name: &str) -> String {
     let parts: Vec<String> = name
-        .split(|c: char| c.is_whitespace() || c.is_control())
+        .split(char::is_whitespace)
+        .map(|part| part.chars().filter(|&c| !is_hidden(c)).collect::<String>())
         .filter(|part| !part.is_empty())
-        .map(str::to_owned)
         .collect();
     parts.join("-")
 }

@@ -1,5 +1,10 @@
 //! What a problem must fulfil beyond its types.
 
+mod name;
+mod values;
+
+pub(crate) use name::is_hidden;
+
 use crate::{Checker, CheckerError, Problem, Solution, TestCase};
 use serde::de::IgnoredAny;
 use std::collections::HashSet;
@@ -29,14 +34,18 @@ fn invalid<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T,
 
 impl Problem {
     /// Checks everything that the types do not: an id and a statement, limits above 0, both lists of tests filled and
-    /// their names unique, solutions whose verdict fits their list, tolerances from 0 up. A `custom` checker is valid
-    /// here; judging with it is an error.
+    /// their names unique, no characters in ids and names of tests that cannot be seen, solutions whose verdict fits
+    /// their list, tolerances in their range, and for a function arguments that Python can read and results that a
+    /// program can return. A `custom` checker is valid here; judging with it is an error.
     ///
     /// # Errors
     /// The first field that is wrong.
     pub fn validate(&self) -> Result<(), Invalid> {
-        if self.id.is_empty() || self.id.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return invalid("id", format!("{:?} is empty or holds white space", self.id));
+        if self.id.is_empty() {
+            return invalid("id", "is empty");
+        }
+        if let Some(what) = name::hidden(&self.id).or_else(|| name::blank(&self.id)) {
+            return invalid("id", what);
         }
         if self.statement.trim().is_empty() {
             return invalid("statement", "is empty; the model would be told nothing");
@@ -71,7 +80,7 @@ impl Problem {
 }
 
 impl Problem {
-    /// A function and the checker for values belong together, and its tests are JSON.
+    /// A function and the checker for values belong together, and its tests are JSON that some program can pass.
     fn check_function(&self) -> Result<(), Invalid> {
         let by_value = matches!(self.checker, Checker::Value { .. });
         let Some(function) = &self.function else {
@@ -109,9 +118,15 @@ impl Problem {
                     let what = format!("must be the arguments as a JSON array: {error}");
                     return invalid(format!("{list}[{at}].input"), what);
                 }
+                if let Err(what) = values::check_arguments(&test.input) {
+                    return invalid(format!("{list}[{at}].input"), what);
+                }
                 let value: Result<IgnoredAny, _> = serde_json::from_str(&test.output);
                 if let Err(error) = value {
                     let what = format!("must be JSON: {error}");
+                    return invalid(format!("{list}[{at}].output"), what);
+                }
+                if let Err(what) = values::check_expected(&test.output) {
                     return invalid(format!("{list}[{at}].output"), what);
                 }
             }
@@ -130,6 +145,9 @@ fn check_tests(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
 fn check_names(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
     let mut names = HashSet::new();
     for (at, test) in tests.iter().enumerate() {
+        if let Some(what) = name::hidden(&test.name) {
+            return invalid(format!("{list}[{at}].name"), what);
+        }
         // A test without a name is known by its place.
         if !test.name.is_empty() && !names.insert(&test.name) {
             return invalid(

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::advantage::Normalise;
 
 pub use check::ConfigError;
-pub(crate) use check::{check_counts, check_parts};
+pub(crate) use check::{MOST, check_counts, check_parts};
 
 /// Where the value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

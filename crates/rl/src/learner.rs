@@ -217,6 +217,12 @@ impl Learner {
         self.model.valid()
     }
 
+    /// Goes back to weights that [`Learner::inference`] gave. The optimiser's averages stay: this is for ending with
+    /// those weights, not for going on from them.
+    pub fn restore(&mut self, weights: ActorCritic) {
+        self.model = trainable(weights);
+    }
+
     /// Tables on the device without gradients.
     pub fn inference_frame(&self) -> &Frame {
         &self.inference_frame

@@ -17,5 +17,5 @@ pub use config::{
 };
 pub use learner::{ActorCritic, Evaluated, How, Learner, LossSettings, UpdateStats};
 pub use score::{Score, score};
-pub use sft::{LossOn, SftConfig, SftProgress, Shape, sft};
+pub use sft::{LossOn, Made, SftConfig, SftProgress, Shape, sft};
 pub use trainer::{Metrics, TrainError, Trainer};

@@ -19,7 +19,7 @@ use rlef_problems::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Sample;
-use crate::config::{ConfigError, Optimiser, check_counts, check_parts};
+use crate::config::{ConfigError, MOST, Optimiser, check_counts, check_parts};
 use crate::learner::Learner;
 use crate::trainer::TrainError;
 
@@ -136,12 +136,90 @@ impl SftConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         check_parts(&self.episode, &self.judge, self.workers)?;
         check_counts(&[
-            ("dialogs_per_problem", self.dialogs_per_problem as usize),
-            ("epochs", self.epochs),
-            ("batch", self.batch),
+            ("dialogs_per_problem", self.dialogs_per_problem),
+            ("epochs", self.epochs as u64),
+            ("batch", self.batch as u64),
         ])?;
-        self.optimiser.check()
+        self.optimiser.check()?;
+        self.shape().map(|_| ())
     }
+
+    /// The model that would be made, checked.
+    ///
+    /// # Errors
+    /// A shape that cannot be.
+    pub fn shape(&self) -> Result<LlamaConfig, ConfigError> {
+        let fail = |key: &str, why: String| ConfigError {
+            key: format!("model.{key}"),
+            why,
+        };
+        let s = &self.model;
+        for (key, n, least) in [
+            // Fewer could not even spell every byte.
+            ("vocab_size", s.vocab_size, bpe::LEAST),
+            ("hidden_size", s.hidden_size, 1),
+            ("intermediate_size", s.intermediate_size, 1),
+            ("layers", s.layers, 1),
+            ("heads", s.heads, 1),
+            ("kv_heads", s.kv_heads, 1),
+            ("positions", s.positions, 2),
+        ] {
+            if !(least..=LARGEST).contains(&n) {
+                let why = format!("is {n}; it must be from {least} to {LARGEST}");
+                return Err(fail(key, why));
+            }
+        }
+        if !s.hidden_size.is_multiple_of(s.heads) {
+            let why = format!("is {}, which {} heads cannot share", s.hidden_size, s.heads);
+            return Err(fail("hidden_size", why));
+        }
+        let wrong = |e: ModelError| fail("heads", format!("cannot be: {e}"));
+        let (_, config) = model_config(s).map_err(wrong)?;
+        Ok(config)
+    }
+
+    /// Checks what only the problems tell: dialogs are made from their stored programs.
+    ///
+    /// # Errors
+    /// A problem without programs, or more dialogs than anybody waits for.
+    pub fn check_problems(&self, problems: &[Arc<Problem>]) -> Result<(), ConfigError> {
+        let total = self
+            .dialogs_per_problem
+            .saturating_mul(problems.len() as u64);
+        if total > MOST {
+            return Err(ConfigError {
+                key: "dialogs_per_problem".into(),
+                why: format!("makes {total} dialogs; there may be at most {MOST}"),
+            });
+        }
+        match problems
+            .iter()
+            .find(|p| p.solutions.is_empty() && p.wrong_solutions.is_empty())
+        {
+            None => Ok(()),
+            Some(p) => Err(ConfigError {
+                key: "problems".into(),
+                why: format!(
+                    "has problem {} without stored programs; dialogs are made from `solutions` and `wrong_solutions`",
+                    p.id
+                ),
+            }),
+        }
+    }
+}
+
+/// Largest of the numbers of a shape: what a model of this kind could have, with a margin.
+const LARGEST: usize = 1 << 20;
+
+/// What a run made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Made {
+    /// Loss of the last update, nats a token; NaN before the first.
+    pub loss: f64,
+    /// Updates done.
+    pub updates: usize,
+    /// Updates that were planned; `stop` leaves some undone.
+    pub planned: usize,
 }
 
 /// How far a run is.
@@ -165,10 +243,10 @@ pub enum SftProgress {
     },
 }
 
-/// Makes dialogs, a tokeniser and a model, and writes the model to `out`. Returns the last loss.
+/// Makes dialogs, a tokeniser and a model, and writes the model to `out`.
 ///
 /// # Errors
-/// As for training. Stopped early, the model so far is written all the same.
+/// As for training. Stopped early, or when an update fails, the model so far is written all the same.
 pub fn sft(
     config: &SftConfig,
     problems: &[Arc<Problem>],
@@ -176,8 +254,9 @@ pub fn sft(
     out: &Path,
     stop: &AtomicBool,
     progress: &(dyn Fn(SftProgress) + Sync),
-) -> Result<f64, TrainError> {
+) -> Result<Made, TrainError> {
     config.check()?;
+    config.check_problems(problems)?;
     if problems.is_empty() {
         return Err(TrainError::Empty);
     }
@@ -188,7 +267,9 @@ pub fn sft(
         .flat_map(|d| d.messages.iter().map(|m| m.content.clone()))
         .collect();
     let tokenizer_files = bpe::train(&texts, config.model.vocab_size)?;
-    let (model_config, files) = model_files(config, tokenizer_files)?;
+    let (bytes, model_config) = model_config(&config.model)?;
+    let mut files = vec![("config.json".to_owned(), bytes)];
+    files.extend(tokenizer_files);
     let device = device::open(&config.device)?;
     let fresh = Llama::random(&model_config, config.seed, &device);
     let base = ModelFolder::from_parts(files, fresh.to_named()?, out, &device)?;
@@ -221,9 +302,12 @@ pub fn sft(
         config.workers,
         config.seed,
     );
-    let updates = config.epochs * samples.len().div_ceil(config.batch);
-    let mut update = 0;
-    let mut loss = f64::NAN;
+    let mut made = Made {
+        loss: f64::NAN,
+        updates: 0,
+        planned: config.epochs * samples.len().div_ceil(config.batch),
+    };
+    let mut failed = None;
     let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
     'epochs: for _ in 0..config.epochs {
         let mut order: Vec<usize> = (0..samples.len()).collect();
@@ -232,20 +316,31 @@ pub fn sft(
             if stop.load(Ordering::Relaxed) {
                 break 'epochs;
             }
-            let done = update as f64 / updates as f64;
+            let done = made.updates as f64 / made.planned as f64;
             learner.scale_lr(0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
             let batch: Vec<&Sample> = part.iter().map(|&i| &samples[i]).collect();
-            (loss, _) = learner.supervised(&batch, config.loss == LossOn::All)?;
-            update += 1;
+            match learner.supervised(&batch, config.loss == LossOn::All) {
+                Ok((loss, _)) => made.loss = loss,
+                Err(why) => {
+                    failed = Some(why);
+                    break 'epochs;
+                }
+            }
+            made.updates += 1;
             progress(SftProgress::Updates {
-                done: update,
-                total: updates,
-                loss,
+                done: made.updates,
+                total: made.planned,
+                loss: made.loss,
             });
         }
     }
-    folder::save(out, &base.files, &learner.inference().policy.to_named()?)?;
-    Ok(loss)
+    if made.updates > 0 {
+        folder::save(out, &base.files, &learner.inference().policy.to_named()?)?;
+    }
+    match failed {
+        None => Ok(made),
+        Some(why) => Err(TrainError::Sft { made, why }),
+    }
 }
 
 fn dialogs(
@@ -292,13 +387,8 @@ fn dialogs(
     Ok(dialogs)
 }
 
-type Files = Vec<(String, Vec<u8>)>;
-
-fn model_files(
-    config: &SftConfig,
-    tokenizer: [(String, Vec<u8>); 2],
-) -> Result<(LlamaConfig, Files), ModelError> {
-    let s = &config.model;
+/// `config.json` and what it says.
+fn model_config(s: &Shape) -> Result<(Vec<u8>, LlamaConfig), ModelError> {
     let json = serde_json::json!({
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -323,9 +413,7 @@ fn model_files(
         why: e.to_string(),
     })?;
     let parsed = LlamaConfig::parse(&bytes, Path::new("config.json"))?;
-    let mut files = vec![("config.json".to_owned(), bytes)];
-    files.extend(tokenizer);
-    Ok((parsed, files))
+    Ok((bytes, parsed))
 }
 
 /// The tokens of a dialog that no model sampled, laid out as if one had.

@@ -49,6 +49,14 @@ pub enum TrainError {
         /// What the last one died of.
         last: String,
     },
+    /// A supervised update failed.
+    #[error("{why}; the model before it is saved ({} of {} updates)", .made.updates, .made.planned)]
+    Sft {
+        /// What there was before.
+        made: crate::sft::Made,
+        /// What failed.
+        why: ModelError,
+    },
     /// The split to learn from is empty.
     #[error("the split to learn from has no problems")]
     Empty,
@@ -158,7 +166,8 @@ impl Trainer {
         )?)
     }
 
-    /// One iteration. `stop` ends it early with [`DriveError::Stopped`], leaving the weights as they were before.
+    /// One iteration. An error, also [`DriveError::Stopped`] after `stop`, leaves the weights as they were before it:
+    /// a gradient that is not finite mostly follows updates that already did damage.
     pub fn step(
         &mut self,
         judge: &Judge,
@@ -187,7 +196,14 @@ impl Trainer {
 
         self.credit(&mut samples, &mut metrics);
         let updating = Instant::now();
-        let stats = self.update(&samples)?;
+        let before = self.learner.inference();
+        let stats = match self.update(&samples) {
+            Ok(stats) => stats,
+            Err(why) => {
+                self.learner.restore(before);
+                return Err(why);
+            }
+        };
         let update_s = updating.elapsed().as_secs_f64();
 
         self.iteration += 1;

@@ -45,16 +45,14 @@ def _boot():
         import marshal
 
         with open(4, "rb") as file:
+            file.seek(1)
             return marshal.loads(file.read())
     with open("/tmp/main.py", "rb") as file:
         source = file.read()
     if not mode & 1:
         code = compile(source, "main.py", "exec", dont_inherit=True)
         if mode & 4:
-            import marshal
-
-            with open(4, "wb") as file:
-                file.write(marshal.dumps(code))
+            _boot.save(code)
         return code
 
     import os
@@ -68,6 +66,23 @@ def _boot():
     os._exit(64)
 
 
+def _save(code):
+    # For the next run of the same program. What keeps it from being written (a limit on files or memory that the
+    # program itself may never reach, code nested too deeply to be written) is none of the program's doing. The first
+    # byte is written last: without it, the file does not count.
+    import marshal
+    import posix
+
+    try:
+        text = b"\0" + marshal.dumps(code)
+        while text:
+            text = text[posix.write(4, text) :]
+        posix.pwrite(4, b"\1", 0)
+    except (OSError, ValueError, MemoryError):
+        pass
+    posix.close(4)
+
+
 def _asked(main):
     # What is to be called with what stands on stdin, which then is empty for the program. A module of another name
     # than __main__, so that the program's own main part stays out of it.
@@ -75,8 +90,13 @@ def _asked(main):
     import os
     import sys
 
-    with open(0, "rb", closefd=False) as file:
-        asked = json.loads(file.read())
+    try:
+        with open(0, "rb", closefd=False) as file:
+            asked = json.loads(file.read())
+    except BaseException as error:
+        # Nothing of the program has run yet, so it is not its failure. A length that no answer has, and why.
+        os.write(3, b"\xff" * 8 + ("%s: %s" % (type(error).__name__, error)).encode("utf-8", "replace")[:500])
+        os._exit(66)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
@@ -293,6 +313,7 @@ def _warm(socket, names):
 _boot.Seeder = _Seeder
 _boot.warm = _warm
 _boot.asked = _asked
+_boot.save = _save
 _boot.encode = _encode
 _boot.note = lambda error: None
 _code = _boot()

@@ -17,7 +17,8 @@ print(json.dumps({
     "version": sys.version.split()[0],
     "too_old": False,
     "implementation": sys.implementation.name,
-    "executable": os.path.realpath(sys.executable),
+    # Started under another name than its own, it may not know its own.
+    "executable": os.path.realpath(sys.executable or "/proc/self/exe"),
     "prefix": sys.base_prefix,
     "exec_prefix": sys.base_exec_prefix,
     "folders": folders,

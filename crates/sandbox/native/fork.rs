@@ -1,6 +1,6 @@
 //! The warm interpreter's helper: takes orders, forks the interpreter for each, and confines the child.
 //!
-//! `build.rs` compiles this file by itself into a small shared object that the interpreter loads with `ctypes`; it
+//! `build.rs` compiles this file, with `system.rs`, into a small shared object that the interpreter loads with `ctypes`; it
 //! needs no C compiler and no library, not even libc (the interpreter's may be another than the launcher's).
 //! Why native code: between two runs the parent interpreter executes none of its own instructions, so it
 //! cannot be brought into another state, and no page of it is copied for being touched; and the child must be made
@@ -17,63 +17,21 @@
 #[path = "../src/launcher/order.rs"]
 #[allow(dead_code)]
 mod order;
+mod system;
 
 use core::arch::asm;
 use core::mem::{MaybeUninit, size_of};
 
 use order::{Answer, DESCRIPTORS, EXTRA_NUMBERS, EXTRAS, Order, READY};
+use system::*;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     exit(70)
 }
 
-// System calls of x86-64 (asm/unistd_64.h); this file is compiled for nothing else.
-const WRITE: usize = 1;
-const CLOSE: usize = 3;
-const READ: usize = 0;
-const DUP2: usize = 33;
-const FCNTL: usize = 72;
-const GETPID: usize = 39;
-const RECVMSG: usize = 47;
-const WAIT4: usize = 61;
-const CHDIR: usize = 80;
-const SETSID: usize = 112;
-const CAPSET: usize = 126;
-const PRCTL: usize = 157;
-const SETRLIMIT: usize = 160;
-const EXIT_GROUP: usize = 231;
-const OPENAT: usize = 257;
-const SET_ROBUST_LIST: usize = 273;
-const GET_ROBUST_LIST: usize = 274;
-const EVENTFD2: usize = 290;
-const SETNS: usize = 308;
-const SECCOMP: usize = 317;
-const CLONE3: usize = 435;
-const CLOSE_RANGE: usize = 436;
-
-const EINTR: isize = -4;
-const EAGAIN: isize = -11;
-const EMFILE: isize = -24;
-
-const PR_SET_PDEATHSIG: usize = 1;
-const PR_SET_DUMPABLE: usize = 4;
-const PR_GET_TID_ADDRESS: usize = 40;
-const SIGKILL: usize = 9;
-const SIGCHLD: u64 = 17;
-
-const CLONE_VM: u64 = 0x100;
-const CLONE_VFORK: u64 = 0x4000;
-const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
-const CLONE_CHILD_SETTID: u64 = 0x100_0000;
-const CLONE_NEWNS: usize = 0x2_0000;
-const CLONE_NEWPID: usize = 0x2000_0000;
-const WALL: usize = 0x4000_0000;
-const CLOEXEC: usize = 0x8_0000;
-const F_DUPFD: usize = 0;
 /// Where nothing is open: the socket's number and the few that an order brings lie below.
 const HIGH: usize = 100;
-const WRITE_ONLY: usize = 1;
 
 /// The go-between's number in the run's pid namespace: out of the way of the program's children, and below the
 /// least number at which a system can be told to begin again.
@@ -81,40 +39,6 @@ const GO_BETWEEN: i32 = 299;
 
 /// Longest system-call filter that the kernel takes, in instructions.
 const LONGEST_FILTER: usize = 4096;
-
-/// `struct clone_args` up to `set_tid_size` (Linux 5.5).
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct CloneArguments {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-}
-
-#[repr(C)]
-struct Piece {
-    base: *mut u8,
-    length: usize,
-}
-
-/// `struct msghdr`.
-#[repr(C)]
-struct Message {
-    name: *mut u8,
-    name_length: u32,
-    pieces: *mut Piece,
-    piece_count: usize,
-    control: *mut u8,
-    control_length: usize,
-    flags: i32,
-}
 
 /// `struct cmsghdr` and its descriptors, with room for more than may come, so that a wrong message is seen as such.
 #[repr(C, align(8))]
@@ -128,42 +52,8 @@ struct Beside {
 /// Descriptors that an order can have.
 const ALL: usize = DESCRIPTORS + EXTRAS;
 
-const SOL_SOCKET: i32 = 1;
-const SCM_RIGHTS: i32 = 1;
-const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
-
-#[repr(C)]
-struct FilterProgram {
-    length: u16,
-    instructions: *const u64,
-}
-
 /// The system-call filter; static because it outlives every frame and is too large for one.
 static mut FILTER: MaybeUninit<[u64; LONGEST_FILTER]> = MaybeUninit::uninit();
-
-/// # Safety
-/// As the system call itself: pointers among the arguments must be valid for what the call does with them.
-unsafe fn call(number: usize, a: [usize; 5]) -> isize {
-    let answer: isize;
-    // SAFETY: the kernel's calling convention; memory is changed only as the call says, which is the caller's promise.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number as isize => answer,
-            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4],
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
-    answer
-}
-
-fn exit(code: usize) -> ! {
-    loop {
-        // SAFETY: ends the process.
-        unsafe { call(EXIT_GROUP, [code, 0, 0, 0, 0]) };
-    }
-}
 
 /// Serves until the launcher is gone. Returns only in a child that is ready to become the program (0, or 1 to only
 /// compile it), or in the parent when it cannot serve (an error number, negative).
@@ -440,8 +330,7 @@ impl Parent {
         if order.goes_first != 0 {
             self.go_first();
         }
-        let [stdin, stdout, stderr, mount_space, _, extras @ ..] =
-            descriptors.map(|d| d as usize);
+        let [stdin, stdout, stderr, mount_space, _, extras @ ..] = descriptors.map(|d| d as usize);
         // Version 3, this process; no effective, permitted or inheritable capability (and with them no ambient one).
         let header = [0x2008_0522_u32, 0];
         let none = [0_u32; 6];
@@ -463,7 +352,10 @@ impl Parent {
             let mut taken = extras.iter();
             for (number, has) in EXTRA_NUMBERS.into_iter().zip(order::extras(order.mode)) {
                 if has && let Some(from) = taken.next() {
-                    let copy = step(5, call(FCNTL, [*from, F_DUPFD, HIGH + number as usize, 0, 0]))?;
+                    let copy = step(
+                        5,
+                        call(FCNTL, [*from, F_DUPFD, HIGH + number as usize, 0, 0]),
+                    )?;
                     if copy as usize != HIGH + number as usize {
                         return Err((5, EMFILE));
                     }

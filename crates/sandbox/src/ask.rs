@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use wait_timeout::ChildExt;
 
 /// Ample even for a version manager written in shell on a slow disk; only reached when something hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// For the rest of its output to come through the pipe after a command has ended; longer only if somebody that it
 /// started holds the pipe open.
@@ -27,7 +27,8 @@ pub(crate) fn timed(command: Command) -> io::Result<Vec<u8>> {
     within(command, PATIENCE)
 }
 
-fn within(mut command: Command, patience: Duration) -> io::Result<Vec<u8>> {
+/// The same with another patience; the error of one that is at an end is `TimedOut`.
+pub(crate) fn within(mut command: Command, patience: Duration) -> io::Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -36,20 +37,24 @@ fn within(mut command: Command, patience: Duration) -> io::Result<Vec<u8>> {
         .process_group(0)
         .spawn()?;
     let readers = [
-        child.stdout.take().map(collect),
-        child.stderr.take().map(collect),
+        child.stdout.take().map(collect).transpose(),
+        child.stderr.take().map(collect).transpose(),
     ];
+    let [output, errors] = match readers {
+        [Ok(output), Ok(errors)] => [output, errors],
+        [Err(error), _] | [_, Err(error)] => {
+            end(&mut child)?;
+            return Err(error);
+        }
+    };
     let Some(status) = child.wait_timeout(patience)? else {
-        // Not yet waited for, so that the number of the group is still its own. Already gone is as good as killed.
-        let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
-        let _ = child.kill();
-        child.wait()?;
+        end(&mut child)?;
         return Err(io::Error::new(
             io::ErrorKind::TimedOut,
             format!("no answer within {patience:?}"),
         ));
     };
-    let [output, errors] = readers.map(|r| r.map(Reading::take).unwrap_or_default());
+    let [output, errors] = [output, errors].map(|r| r.map(Reading::take).unwrap_or_default());
     if status.success() {
         return Ok(output);
     }
@@ -61,17 +66,26 @@ fn within(mut command: Command, patience: Duration) -> io::Result<Vec<u8>> {
     Err(io::Error::other(format!("{status}: {last}")))
 }
 
+/// Ends a child and all that it has started.
+fn end(child: &mut Child) -> io::Result<()> {
+    // Not yet waited for, so that the number of the group is still its own. Already gone is as good as killed.
+    let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+    let _ = child.kill();
+    child.wait().map(drop)
+}
+
 /// A pipe that is read on a thread of its own: one that nobody reads would block the command.
 struct Reading {
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
-fn collect(from: impl Read + Send + 'static) -> Reading {
+fn collect(from: impl Read + Send + 'static) -> io::Result<Reading> {
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let (tell, ended) = channel();
     let shared = bytes.clone();
-    std::thread::spawn(move || {
+    // The system may have no thread to give.
+    std::thread::Builder::new().spawn(move || {
         let mut from = from.take(LONGEST);
         let mut part = [0; 1 << 13];
         // What came before an error is still worth showing. Closing the pipe at the bound ends whoever writes on.
@@ -83,8 +97,8 @@ fn collect(from: impl Read + Send + 'static) -> Reading {
         }
         // Nobody listens any more if the command hung.
         let _ = tell.send(());
-    });
-    Reading { bytes, ended }
+    })?;
+    Ok(Reading { bytes, ended })
 }
 
 impl Reading {

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::{Fault, Outcome, Value};
+use crate::{Ending, Fault, Outcome, Value};
 
 /// What came of calling a function.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,29 @@ pub(crate) fn asked(function: &str, arguments: &str) -> Result<String, Fault> {
     Ok(format!(
         "{{\"function\":{function},\"arguments\":{arguments}}}"
     ))
+}
+
+/// What the boot file writes in place of an answer when the arguments cannot be read; the reason follows. No answer is
+/// so long. A program may write it too, so that it has a meaning only for one that has not run.
+const UNREAD: [u8; 8] = [0xff; 8];
+
+/// Whether a call may have ended before its program began: it says that it has, or was ended from outside without having
+/// returned anything.
+pub(crate) fn perhaps_unread(ending: Ending, result: &[u8]) -> bool {
+    let ended = matches!(
+        ending,
+        Ending::CpuLimit | Ending::WallLimit | Ending::MemoryLimit | Ending::Signalled(_)
+    );
+    result.starts_with(&UNREAD) || result.is_empty() && ended
+}
+
+/// Why an empty program was not given its arguments; nothing if it was. All that it does then is to define no function.
+pub(crate) fn unread(ending: Ending, result: &[u8]) -> Option<String> {
+    match (ending, result.strip_prefix(&UNREAD)) {
+        (_, Some(why)) => Some(String::from_utf8_lossy(why).into_owned()),
+        (Ending::Exited(_), None) => None,
+        (ending, None) => Some(format!("an empty program ends by {ending}")),
+    }
 }
 
 /// A length of eight bytes, little end first, and one value of that length; nothing before or after it.

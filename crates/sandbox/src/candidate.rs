@@ -7,14 +7,14 @@
 //! what it takes to place a child into namespaces, next to a compiler that reads hostile text.)
 
 use std::fs::File;
-use std::io::{self, Seek};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
-use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::launcher::order;
+use crate::slot::seal;
 use crate::{Called, Fault, Limits, Outcome, Sandbox};
 
 /// A program that is to be run several times.
@@ -85,8 +85,10 @@ impl Code {
     }
 }
 
-/// Longest code that is kept. It is written outside of the run's own limits, so there must be a bound.
+/// Longest code that is kept. No limit of a run is one on memory files as such, so there must be a bound.
 const LONGEST: u64 = 16 << 20;
+/// The first byte of a file that has been written to its end; a run may be ended while it writes.
+const WHOLE: u8 = 1;
 
 impl CodeCache {
     pub(crate) fn take_up(&self) -> io::Result<Code> {
@@ -100,17 +102,12 @@ impl CodeCache {
         Ok(Code::Save(File::from(memfd_create("code", flags)?)))
     }
 
-    /// Keeps what a run has written. A run that could not compile has written nothing.
-    pub(crate) fn keep(&self, mut file: File) {
+    /// Keeps what a run has written, if it is whole. A run that could not compile has written nothing.
+    pub(crate) fn keep(&self, file: File) {
         let length = file.metadata().map_or(0, |m| m.len());
-        if length == 0 || length > LONGEST || file.rewind().is_err() {
-            return;
-        }
-        let seals = SealFlag::F_SEAL_WRITE
-            | SealFlag::F_SEAL_GROW
-            | SealFlag::F_SEAL_SHRINK
-            | SealFlag::F_SEAL_SEAL;
-        if fcntl(file.as_fd(), FcntlArg::F_ADD_SEALS(seals)).is_ok() {
+        let mut first = [0];
+        let whole = file.read_at(&mut first, 0).is_ok() && first == [WHOLE];
+        if whole && length <= LONGEST && seal(&file).is_ok() {
             *self.code.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         }
     }

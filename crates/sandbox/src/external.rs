@@ -17,9 +17,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use crate::capture::Capture;
+use crate::lifeline::{lifeline, tie};
 use crate::usage::{self, Usage};
 use crate::{Ending, Fault, Limits, Outcome};
 
@@ -85,18 +86,19 @@ impl External {
         let input = write("input", stdin).map_err(Fault::system("writing an input"))?;
         let input = File::open(input).map_err(Fault::system("opening an input"))?;
         let start = Instant::now();
-        let mut child = self
-            .start(&file, input, limits)
-            .map_err(|error| Fault::External {
-                command: self.command.join(" "),
-                what: format!("cannot be started: {error}"),
-            })?;
+        let (mut child, lifeline) =
+            self.start(&file, input, limits)
+                .map_err(|error| Fault::External {
+                    command: self.command.join(" "),
+                    what: format!("cannot be started: {error}"),
+                })?;
         let ended = attend(&mut child, start, limits);
         // Whatever is left of its group, which nobody else can have joined.
         let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
         let (stop, outputs) = ended.map_err(Fault::system("attending to an external command"))?;
         let (status, cpu) = wait(&child).map_err(Fault::system("waiting for a command"))?;
         group_is_gone(Pid::from_raw(child.id() as i32));
+        drop(lifeline);
         let wall = start.elapsed();
         let [stdout, stderr] = outputs;
         let status = std::process::ExitStatus::from_raw(status);
@@ -124,7 +126,8 @@ impl External {
         })
     }
 
-    fn start(&self, file: &Path, input: File, limits: &Limits) -> io::Result<Child> {
+    /// The child, and what must be kept for as long as it is to live.
+    fn start(&self, file: &Path, input: File, limits: &Limits) -> io::Result<(Child, OwnedFd)> {
         let file = file.to_string_lossy();
         let mut parts = self.command.iter().map(|part| part.replace(FILE, &file));
         let mut command = Command::new(parts.next().unwrap_or_default());
@@ -134,16 +137,25 @@ impl External {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        // Should this process be killed, everything in the group goes, stopped or not, as long as somebody in it keeps
+        // the other end open: not closed at `exec`, though the command may do so.
+        let (ours, theirs) = lifeline()?;
+        let tied = theirs.as_raw_fd();
         // Twice the limit, as a backstop for processes that nobody waits for.
         let seconds = limits.cpu.as_secs().saturating_mul(2).saturating_add(2);
-        // SAFETY: two system calls, no allocation.
+        // SAFETY: system calls only, no allocation; the descriptor is open until this function returns.
         unsafe {
             command.pre_exec(move || {
                 nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+                // It has just become the leader of its group. Where the kernel has no such signal, it goes alone.
+                let _ = tie(tied, -libc::getpid());
+                if libc::fcntl(tied, libc::F_SETFD, 0) == -1 {
+                    return Err(io::Error::last_os_error());
+                }
                 Ok(setrlimit(Resource::RLIMIT_CPU, seconds, seconds)?)
             });
         }
-        command.spawn()
+        Ok((command.spawn()?, ours))
     }
 }
 

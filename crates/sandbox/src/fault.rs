@@ -1,8 +1,12 @@
 //! Faults of the machinery: what kept us from running a program, which says nothing about the program.
+//!
+//! A message may hold what a machine or a program says; all of it goes through [`visible`].
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::text::visible;
 
 /// Why a program could not be run, or not be judged.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +14,9 @@ use std::time::Duration;
 pub enum Fault {
     /// No interpreter of that name.
     #[error(
-        "no interpreter `{wanted}`: {reason}; install Python 3.8 or later, or name one in the configuration"
+        "no interpreter `{}`: {}; install Python 3.8 or later, or give the file of one (`--python FILE`, \
+         `Config::interpreter`)",
+        visible(.wanted.display()), visible(.reason)
     )]
     NoInterpreter {
         /// What was looked for.
@@ -19,20 +25,33 @@ pub enum Fault {
         reason: String,
     },
     /// The interpreter is there but could not be asked where its parts are.
-    #[error("the interpreter `{path}` cannot be used: {reason}")]
+    #[error("the interpreter `{}` cannot be used: {}", visible(.path.display()), visible(.reason))]
     Interpreter {
         /// The file that was started.
         path: PathBuf,
         /// What went wrong.
         reason: String,
     },
+    /// The interpreter is there but did not answer in time.
+    #[error(
+        "the interpreter `{}` did not answer within {patience:?}: the machine may be too busy, or what is started under \
+         this name hangs; try again when less is running, or give the file of another (`--python FILE`, \
+         `Config::interpreter`)",
+        visible(.path.display())
+    )]
+    Silent {
+        /// What was started.
+        path: PathBuf,
+        /// How long it was waited for.
+        patience: Duration,
+    },
     /// The system-call policy does not compile.
     #[error(
-        "the system-call policy cannot be turned into a filter: {0}; correct assets/syscalls.toml"
+        "the system-call policy cannot be turned into a filter: {}; correct assets/syscalls.toml", visible(.0)
     )]
     Policy(String),
     /// The system refuses something that the sandbox is built on.
-    #[error("the sandbox cannot be set up: {step}: {error}; {advice}")]
+    #[error("the sandbox cannot be set up: {}: {}; {advice}", visible(.step), visible(.error))]
     Unsupported {
         /// The step that failed.
         step: String,
@@ -41,14 +60,46 @@ pub enum Fault {
         /// What to do about it.
         advice: &'static str,
     },
+    /// A limit under which no program could be judged.
+    #[error("the limit `{limit}` {what}")]
+    Limit {
+        /// Its name in [`Limits`](crate::Limits).
+        limit: &'static str,
+        /// What it is and what it may be.
+        what: String,
+    },
+    /// A process may have fewer files open than a sandbox takes.
+    #[error(
+        "this process may have {limit} files open, and the sandbox needs {needed}: raise the limit (`ulimit -n {needed}` \
+         before the command, or LimitNOFILE of its service)"
+    )]
+    Descriptors {
+        /// The limit in force (`RLIMIT_NOFILE`).
+        limit: u64,
+        /// The least that will do.
+        needed: u64,
+    },
+    /// A limit of this process itself is below what programs are promised.
+    #[error(
+        "programs may have {promised} {what} by their limits, and this process has a limit of {limit} itself: raise it, \
+         or lower that of the programs"
+    )]
+    OwnLimit {
+        /// The resource.
+        what: &'static str,
+        /// The hard limit in force.
+        limit: u64,
+        /// What the limits of a run say, with what the sandbox needs itself.
+        promised: u64,
+    },
     /// A call that cannot be made, whatever the program.
-    #[error("the call cannot be made: {what}")]
+    #[error("the call cannot be made: {}", visible(.what))]
     Call {
         /// What is wrong with it.
         what: String,
     },
     /// An external command that programs were to be run by.
-    #[error("the command `{command}` {what}")]
+    #[error("the command `{}` {}", visible(.command), visible(.what))]
     External {
         /// The command.
         command: String,
@@ -56,7 +107,7 @@ pub enum Fault {
         what: String,
     },
     /// Required protections are not in force, and the configuration is strict.
-    #[error("refusing to run untrusted code, not protected by: {}; see the advice for each, or set strict = false to run all the same", .missing.join("; "))]
+    #[error("refusing to run untrusted code, not protected by: {}; see the advice for each, or set strict = false to run all the same", visible(.missing.join("; ")))]
     Unprotected {
         /// Each missing protection with its advice.
         missing: Vec<String>,
@@ -74,7 +125,7 @@ pub enum Fault {
         waited: Duration,
     },
     /// The sandbox of this run broke.
-    #[error("the sandbox broke while {doing}: {reason}; run the program again")]
+    #[error("the sandbox broke while {doing}: {}; run the program again", visible(.reason))]
     Broken {
         /// What was going on.
         doing: &'static str,
@@ -82,15 +133,40 @@ pub enum Fault {
         reason: String,
     },
     /// The system refused a resource (descriptors, memory, processes) to the supervising process.
-    #[error(
-        "{doing} failed: {error}; check the limits of this process (ulimit -a) and of the machine"
-    )]
+    #[error("{doing} failed: {}; {}", visible(.error), remedy(.error))]
     System {
         /// What was going on.
         doing: &'static str,
         /// What the system answered.
         error: io::Error,
     },
+}
+
+/// What to do when the system refuses a resource.
+fn remedy(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => format!(
+            "this process may have {} files open: raise the limit (ulimit -n), or run fewer programs at once",
+            descriptors()
+        ),
+        Some(libc::EAGAIN) => {
+            "no further process or thread may be started: raise the limit on processes (ulimit -u, \
+             TasksMax of a service, pids.max of a container), or run fewer programs at once"
+                .into()
+        }
+        _ => "check the limits of this process (ulimit -a) and of the machine".into(),
+    }
+}
+
+/// How many files this process may have open.
+pub(crate) fn descriptors() -> u64 {
+    let mut own = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure is valid and the call only fills it in; should it fail, there is no limit to tell of.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut own) };
+    own.rlim_cur
 }
 
 impl Fault {
@@ -103,5 +179,79 @@ impl Fault {
             doing,
             error: error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every variant that can hold what others say.
+    #[test]
+    fn no_message_shows_what_a_terminal_obeys() {
+        let raw = || String::from("a\x1b]0;title\x07\r\u{9b}\u{202e}z");
+        let error = || io::Error::other(raw());
+        let faults = [
+            Fault::NoInterpreter {
+                wanted: raw().into(),
+                reason: raw(),
+            },
+            Fault::Interpreter {
+                path: raw().into(),
+                reason: raw(),
+            },
+            Fault::Silent {
+                path: raw().into(),
+                patience: Duration::from_secs(20),
+            },
+            Fault::Policy(raw()),
+            Fault::Unsupported {
+                step: raw(),
+                error: error(),
+                advice: "do",
+            },
+            Fault::Call { what: raw() },
+            Fault::External {
+                command: raw(),
+                what: raw(),
+            },
+            Fault::Unprotected {
+                missing: vec![raw(), raw()],
+            },
+            Fault::Broken {
+                doing: "it",
+                reason: raw(),
+            },
+            Fault::System {
+                doing: "it",
+                error: error(),
+            },
+        ];
+        for fault in faults {
+            let said = fault.to_string();
+            assert!(
+                !said.contains(|c: char| c.is_control() || c == '\u{202e}'),
+                "{said:?}"
+            );
+            assert!(
+                said.contains("\\u{1b}]0;title\\u{7}\\r\\u{9b}\\u{202e}z"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_used_up_is_named_with_what_to_do() {
+        let said = |number| {
+            let error = io::Error::from_raw_os_error(number);
+            Fault::system("starting a process")(error).to_string()
+        };
+        let files = said(libc::EMFILE);
+        assert!(
+            files.contains("ulimit -n") && files.contains(&descriptors().to_string()),
+            "{files}"
+        );
+        assert!(said(libc::EAGAIN).contains("ulimit -u"));
+        assert!(said(libc::ENOMEM).contains("ulimit -a"));
     }
 }

@@ -5,15 +5,17 @@
 //! it does not do: look at site-packages, or run anything but this file's own questions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::Fault;
-use crate::ask::timed;
+use crate::ask::{self, timed};
 use crate::root::RootPlan;
 
 const LANGUAGE: &str = include_str!("../assets/python.toml");
@@ -78,7 +80,7 @@ impl Interpreter {
             reason: e.to_string(),
         })?;
         let name = wanted.unwrap_or(Path::new("python3"));
-        let answer = ask(name)?;
+        let answer = ask(name, std::env::var_os("PATH").as_deref(), ask::PATIENCE)?;
         let wrong = |reason: String| Fault::Interpreter {
             path: answer.executable.clone(),
             reason,
@@ -92,8 +94,15 @@ impl Interpreter {
             add(folder)?;
         }
         add(&answer.executable)?;
-        let libraries =
-            libraries(&answer.executable, &answer.extensions).map_err(|e| wrong(e.to_string()))?;
+        let libraries = libraries(&answer.executable, &answer.extensions).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::TimedOut => Fault::Silent {
+                    path: answer.executable.clone(),
+                    patience: ask::PATIENCE,
+                },
+                _ => wrong(error.to_string()),
+            }
+        })?;
         for library in &libraries {
             add(library)?;
         }
@@ -129,18 +138,55 @@ impl Interpreter {
     }
 }
 
-fn ask(name: &Path) -> Result<Answer, Fault> {
+/// Asks what `name` starts. `path` is the PATH, where there is one.
+fn ask(name: &Path, path: Option<&OsStr>, patience: Duration) -> Result<Answer, Fault> {
     let missing = |reason: String| Fault::NoInterpreter {
         wanted: name.into(),
         reason,
     };
-    let mut command = Command::new(name);
-    command.args(["-I", "-S", "-B", "-c", PROBE, BOOT]);
-    let output = timed(command).map_err(|e| missing(e.to_string()))?;
     let wrong = |reason: String| Fault::Interpreter {
         path: name.into(),
         reason,
     };
+    let command = match name.components().nth(1) {
+        // A name. Without a PATH the system looks in folders of its own, and the interpreter does not find itself.
+        None if path.is_none_or(OsStr::is_empty) => {
+            return Err(missing(
+                "PATH is not set, so it cannot be looked for".into(),
+            ));
+        }
+        None => name.to_path_buf(),
+        // A file, whose name would mean another one in the folder that the interpreter is started in.
+        Some(_) => std::path::absolute(name).map_err(|e| {
+            missing(format!(
+                "the folder that it is named from cannot be told ({e}); give its whole path"
+            ))
+        })?,
+    };
+    let mut command = Command::new(command);
+    command
+        .args(["-I", "-S", "-B", "-c", PROBE, BOOT])
+        // Ours may have been removed, and then it could not even start.
+        .current_dir("/");
+    let output = ask::within(command, patience).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => Fault::Silent {
+            path: name.into(),
+            patience,
+        },
+        io::ErrorKind::NotFound => missing(match name.components().nth(1) {
+            None => format!("there is none in the folders of PATH ({error})"),
+            Some(_) => error.to_string(),
+        }),
+        // A limit on descriptors, processes or memory, which says nothing about the interpreter.
+        _ if matches!(
+            error.raw_os_error(),
+            Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM)
+        ) =>
+        {
+            Fault::system("asking the interpreter where its parts are")(error)
+        }
+        _ => missing(error.to_string()),
+    })?;
     // A version manager may print before the interpreter does: the answer is the last line.
     let text = String::from_utf8_lossy(&output);
     let line = text.lines().last().unwrap_or_default();
@@ -181,7 +227,7 @@ fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<P
         .env("LD_TRACE_LOADED_OBJECTS", "1")
         .env("LD_PRELOAD", preload.join(":"));
     // A loader that does not know this way starts the binary, which reads an empty stdin and ends.
-    let listed = timed(command).map(|text| parse(&text)).unwrap_or_default();
+    let listed = listed(command)?;
     let rest: Vec<&PathBuf> = if listed.is_empty() {
         extensions.iter().collect()
     } else {
@@ -192,10 +238,19 @@ fn libraries(executable: &Path, extensions: &[PathBuf]) -> io::Result<BTreeSet<P
     for file in rest.into_iter().map(PathBuf::as_path).chain(whole) {
         let mut command = Command::new(&loader);
         command.arg("--list").arg(file);
-        // An extension whose library is not installed cannot be imported outside either.
-        found.extend(timed(command).map(|text| parse(&text)).unwrap_or_default());
+        found.extend(self::listed(command)?);
     }
     Ok(found)
+}
+
+/// The libraries that a loader lists; none if it fails: an extension whose library is not installed cannot be imported
+/// outside either. One that does not answer in time has said nothing.
+fn listed(command: Command) -> io::Result<BTreeSet<PathBuf>> {
+    match timed(command) {
+        Ok(text) => Ok(parse(&text)),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
+        Err(_) => Ok(BTreeSet::new()),
+    }
 }
 
 /// Lines such as `libm.so.6 => /lib/libm.so.6 (0x7f…)` or `/lib64/ld-linux.so.2 (0x7f…)`.
@@ -301,6 +356,52 @@ mod tests {
             other.contains("/bin/echo") && other.contains("cannot be used"),
             "{other}"
         );
+    }
+
+    /// A file that can be started, with what the shell is to do.
+    fn script(text: &str) -> (tempfile::TempDir, PathBuf) {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().expect("a folder");
+        let file = place.path().join("python3");
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("made");
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&file, open).expect("made");
+        (place, file)
+    }
+
+    fn told(name: &Path, path: Option<&str>, patience: Duration) -> String {
+        let path = path.map(OsStr::new);
+        let answer = ask(name, path, patience);
+        answer.err().map(|f| f.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn one_that_hangs_is_not_called_missing() {
+        let (_place, file) = script("exec sleep 60");
+        let said = told(&file, Some("/bin"), Duration::from_millis(200));
+        assert!(
+            said.contains("did not answer within 200ms") && said.contains("busy"),
+            "{said}"
+        );
+        assert!(
+            said.contains("--python") && !said.contains("install"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn without_a_path_it_is_the_path_that_is_missing() {
+        for path in [None, Some("")] {
+            let said = told(Path::new("python3"), path, ask::PATIENCE);
+            assert!(
+                said.contains("PATH is not set") && said.contains("--python"),
+                "{said}"
+            );
+            let own = std::env::current_dir().expect("known");
+            assert!(!said.contains(&*own.to_string_lossy()), "{said}");
+        }
+        let said = told(Path::new("no-such-python"), Some("/bin"), ask::PATIENCE);
+        assert!(said.contains("none in the folders of PATH"), "{said}");
     }
 
     proptest! {

@@ -12,7 +12,8 @@
 //! What it does: takes one plan, becomes an unprivileged user in namespaces of its own with the private root, then
 //! serves one run at a time until the socket closes. That is also how it learns of the caller's death, however
 //! that comes: it then kills the run and ends; should it die itself, the kernel kills the run's first process, and
-//! with it its namespace's whole process tree.
+//! with it its namespace's whole process tree. Should it have been stopped, so that it learns nothing, the lifeline
+//! (`lifeline.rs`) ends it.
 
 mod confine;
 mod first;
@@ -32,6 +33,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
+use crate::lifeline::tie_self;
 use crate::wire::{Reply, Request, RunEnd, RunRequest, SlotPlan, Trouble, receive, send};
 
 pub(crate) use confine::FIXED_ADDRESSES;
@@ -70,6 +72,10 @@ extern "C" fn at_start() {
 }
 
 fn serve(socket: BorrowedFd) -> io::Result<()> {
+    // SAFETY: as for the socket.
+    let lifeline = unsafe { BorrowedFd::borrow_raw(1) };
+    // Where the kernel has no such signal, the socket tells of the caller's death as long as nobody stops this process.
+    let _ = tie_self(&lifeline);
     // Away from the caller's terminal: Ctrl-C there is the caller's to handle.
     let _ = nix::unistd::setsid();
     // What the caller left open for its children in general is not meant for this one.
@@ -91,6 +97,8 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
         Ok(done) => done,
         Err(trouble) => return send(&socket, &Reply::Unsupported(trouble), &[]),
     };
+    // Once more as the user that it has become: in a container, the one that it was may not signal that one.
+    let _ = tie_self(&lifeline);
     let (warm, cold) = match warm {
         Ok(warm) => (Some(warm), None),
         Err(reason) => (None, Some(reason)),

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Fault;
+
 /// How the program's main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ending", content = "detail")]
@@ -87,7 +89,51 @@ pub struct Limits {
     pub file_bytes: u64,
 }
 
+/// Shortest time: an interpreter that is started afresh takes some 10 ms for itself, on a slow machine some times that.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Longest time: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Least and most memory, in bytes: what a program is given beside the interpreter, and more than any machine has.
+const MEMORY: (u64, u64) = (1 << 20, 1 << 50);
+/// Least that may be written to stdout, in bytes: what a function returns comes with some bytes around it.
+const LEAST_OUTPUT: u64 = 1 << 10;
+/// Least size of files and of `/tmp`, in bytes; a file system counts in blocks, and takes some for itself.
+const LEAST_FILES: u64 = 64 << 10;
+
 impl Limits {
+    /// Whether programs can be judged under these limits: `cpu` and `wall` from 100 ms to a year, `memory_bytes` from
+    /// 1 MiB to 1 PiB, `output_bytes` from 1 KiB, `processes` from 1, `file_bytes` from 64 KiB. With less, what the
+    /// interpreter itself needs would be charged to the program. [`Sandbox::run`](crate::Sandbox::run) does not ask.
+    ///
+    /// # Errors
+    /// [`Fault::Limit`] names the first one that is out of range, and the range.
+    pub fn check(&self) -> Result<(), Fault> {
+        for (limit, value) in [("cpu", self.cpu), ("wall", self.wall)] {
+            if !(SHORTEST..=LONGEST).contains(&value) {
+                let what =
+                    format!("is {value:?}; it must be from {SHORTEST:?} to {LONGEST:?} (a year)");
+                return Err(Fault::Limit { limit, what });
+            }
+        }
+        let (least, most) = MEMORY;
+        for (limit, value, least, most) in [
+            ("memory_bytes", self.memory_bytes, least, most),
+            ("output_bytes", self.output_bytes, LEAST_OUTPUT, u64::MAX),
+            ("processes", self.processes.into(), 1, u64::MAX),
+            ("file_bytes", self.file_bytes, LEAST_FILES, u64::MAX),
+        ] {
+            if !(least..=most).contains(&value) {
+                let range = match most {
+                    u64::MAX => format!("at least {least}"),
+                    most => format!("from {least} to {most}"),
+                };
+                let what = format!("is {value}; it must be {range}");
+                return Err(Fault::Limit { limit, what });
+            }
+        }
+        Ok(())
+    }
+
     /// Limits for a program with `cpu` seconds of CPU time: wall = max(3 × cpu, cpu + 2 s), 1 GiB of memory,
     /// 16 MiB of output, 16 processes, 64 MiB of files.
     pub fn with_cpu(cpu: Duration) -> Self {
@@ -100,6 +146,85 @@ impl Limits {
             output_bytes: 16 << 20,
             processes: 16,
             file_bytes: 64 << 20,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_out_of_range_are_told_with_the_range() {
+        let fine = Limits::with_cpu(Duration::from_secs(1));
+        assert!(fine.check().is_ok());
+        let nano = Duration::from_nanos(1);
+        let year = Duration::from_secs(365 * 24 * 3600);
+        let wrong = [
+            ("cpu", Limits { cpu: nano, ..fine }, "100ms"),
+            (
+                "cpu",
+                Limits {
+                    cpu: year + nano,
+                    ..fine
+                },
+                "a year",
+            ),
+            (
+                "wall",
+                Limits {
+                    wall: Duration::ZERO,
+                    ..fine
+                },
+                "100ms",
+            ),
+            (
+                "memory_bytes",
+                Limits {
+                    memory_bytes: (1 << 20) - 1,
+                    ..fine
+                },
+                "from 1048576 to",
+            ),
+            (
+                "memory_bytes",
+                Limits {
+                    memory_bytes: u64::MAX,
+                    ..fine
+                },
+                "1125899906842624",
+            ),
+            (
+                "output_bytes",
+                Limits {
+                    output_bytes: 1,
+                    ..fine
+                },
+                "at least 1024",
+            ),
+            (
+                "processes",
+                Limits {
+                    processes: 0,
+                    ..fine
+                },
+                "at least 1",
+            ),
+            (
+                "file_bytes",
+                Limits {
+                    file_bytes: 1,
+                    ..fine
+                },
+                "at least 65536",
+            ),
+        ];
+        for (name, limits, range) in wrong {
+            let said = limits.check().expect_err(name).to_string();
+            assert!(
+                said.contains(&format!("`{name}` is")) && said.contains(range),
+                "{said}"
+            );
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Protection {
 pub(crate) struct SelfCheck {
     /// Address space of the idle interpreter, in bytes.
     pub mapped: u64,
+    /// What of it is in memory, in bytes; of a forked one, most is shared with the one that it was forked from.
+    pub resident: u64,
     status: BTreeMap<String, String>,
     namespaces: BTreeMap<String, String>,
     processes: Vec<u32>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cgroup::{Group, Own};
 use crate::launcher::order;
 use crate::slot::Slot;
-use crate::supervise::{self, Done, Job};
+use crate::supervise::{self, Baseline, Done, Job};
 use crate::{Fault, Limits};
 
 /// The first run touches memory that stays touched, and may read files; the second is like those to come.
@@ -15,7 +15,7 @@ const RUNS: u32 = 2;
 const WITHOUT_PEAK: u64 = 4 << 20;
 
 /// Measures; `baseline` as in [`Job`].
-pub(crate) fn rehearse(slot: &Slot, baseline: u64) -> Result<(), Fault> {
+pub(crate) fn rehearse(slot: &Slot, baseline: Baseline) -> Result<(), Fault> {
     let Some(group) = &slot.group else {
         return Ok(());
     };

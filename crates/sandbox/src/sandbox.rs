@@ -10,12 +10,13 @@ use crate::candidate::{Candidate, CodeCache};
 use crate::cgroup::{Ability, Groups};
 use crate::interpreter::{HELPER, Interpreter};
 use crate::launcher::order;
+use crate::own;
 use crate::protection::{self, Protection, SELF_CHECK, SelfCheck};
 use crate::rehearsal::rehearse;
 use crate::slot::{self, Slot};
-use crate::supervise::{self, Finished, Job};
+use crate::supervise::{self, Baseline, Finished, Job};
 use crate::wire::{SlotPlan, WarmPlan};
-use crate::{Ending, Fault, Limits, Outcome, identity, policy};
+use crate::{Ending, Fault, Limits, Outcome, fault, identity, policy};
 
 /// How a sandbox is to be.
 #[derive(Debug, Clone)]
@@ -52,12 +53,15 @@ pub struct Sandbox {
     plan: SlotPlan,
     groups: Groups,
     version: String,
-    /// What an idle interpreter maps, in bytes.
-    baseline: u64,
+    baseline: Baseline,
     protections: Vec<Protection>,
     idle: Mutex<Vec<Slot>>,
     slots_made: AtomicU32,
 }
+
+/// Open files that a sandbox takes: a program's are put above number 100 before they get their own numbers
+/// (`native/fork.rs`), and a run has a dozen in this process.
+const DESCRIPTORS: u64 = 128;
 
 /// Exit codes of the boot file when it only compiles; a crash of the compiler gives others.
 const COMPILES: i32 = 64;
@@ -71,6 +75,11 @@ impl Sandbox {
     /// The interpreter cannot be found or used, the system does not allow what the sandbox is built on, or
     /// (strict) a required protection is not in force.
     pub fn new(config: Config) -> Result<Self, Fault> {
+        let limit = fault::descriptors();
+        if limit < DESCRIPTORS {
+            let needed = DESCRIPTORS;
+            return Err(Fault::Descriptors { limit, needed });
+        }
         let found = Interpreter::find(config.interpreter.as_deref())?;
         let warm = WarmPlan {
             modules: found.modules,
@@ -97,7 +106,7 @@ impl Sandbox {
             plan,
             groups,
             version: found.version,
-            baseline: 0,
+            baseline: Baseline::default(),
             protections: Vec::new(),
             idle: Mutex::default(),
             slots_made: AtomicU32::new(0),
@@ -117,7 +126,10 @@ impl Sandbox {
             }
             other => other?,
         };
-        sandbox.baseline = seen.mapped;
+        sandbox.baseline = Baseline {
+            mapped: seen.mapped,
+            resident: seen.resident,
+        };
         rehearse(&slot, sandbox.baseline)?;
         sandbox.protections = protection::judge(&seen, &slot);
         sandbox.protections.extend(sandbox.groups.protections());
@@ -175,7 +187,8 @@ impl Sandbox {
     /// `__name__` is `solution`, and its stdin is empty.
     ///
     /// # Errors
-    /// A fault says nothing about the program. [`Fault::Call`] if the arguments are not a JSON array.
+    /// A fault says nothing about the program. [`Fault::Call`] if the arguments are not a JSON array, or if the
+    /// interpreter cannot read them within the limits.
     pub fn call(
         &self,
         source: &str,
@@ -204,10 +217,31 @@ impl Sandbox {
             baseline: self.baseline,
         };
         let done = self.job(&job)?;
+        if call::perhaps_unread(done.outcome.ending, &done.result) {
+            self.arguments_are_read(&job)?;
+        }
         Ok(Called {
             outcome: done.outcome,
             returned: call::returned(&done.result),
         })
+    }
+
+    /// Whether an empty program gets its arguments: what a program says of them counts for nothing.
+    fn arguments_are_read(&self, job: &Job) -> Result<(), Fault> {
+        let empty = Job {
+            source: "",
+            code: None,
+            ..*job
+        };
+        let done = self.job(&empty)?;
+        match call::unread(done.outcome.ending, &done.result) {
+            None => Ok(()),
+            Some(why) => Err(Fault::Call {
+                what: format!(
+                    "the interpreter cannot read the arguments under these limits: {why}"
+                ),
+            }),
+        }
     }
 
     /// Whether `source` compiles: `None`, or what the compiler says, as Python would print it. The program is
@@ -238,6 +272,16 @@ impl Sandbox {
         })
     }
 
+    /// Whether programs can be run under these limits here: they are in range ([`Limits::check`]), and this process has
+    /// itself what it would give.
+    ///
+    /// # Errors
+    /// [`Fault::Limit`] or [`Fault::OwnLimit`].
+    pub fn check(&self, limits: &Limits) -> Result<(), Fault> {
+        limits.check()?;
+        own::can_be_kept(limits, self.baseline)
+    }
+
     /// Each layer of protection and whether it is in force on this system.
     pub fn protections(&self) -> Vec<Protection> {
         self.protections.clone()
@@ -249,6 +293,7 @@ impl Sandbox {
     }
 
     fn job(&self, job: &Job) -> Result<Finished, Fault> {
+        own::can_be_kept(job.limits, self.baseline)?;
         let mut repeated = false;
         loop {
             let slot = match self.lock().pop() {
@@ -305,7 +350,7 @@ fn self_check(slot: &Slot, limits: &Limits) -> Result<SelfCheck, Fault> {
             mode: order::RUN,
             code: None,
             limits,
-            baseline: 0,
+            baseline: Baseline::default(),
         },
     )?
     .outcome;

@@ -16,6 +16,7 @@ use wait_timeout::ChildExt;
 use crate::Fault;
 use crate::cgroup::{Group, Groups};
 use crate::launcher;
+use crate::lifeline::lifeline;
 use crate::wire::{self, Identity, Reply, Request, RunRequest, SlotPlan, Trouble};
 
 /// Set-up takes milliseconds; only a broken system takes this long.
@@ -31,6 +32,8 @@ const ADVICE: &str = "the sandbox needs Linux 5.14 or later with unprivileged us
 pub(crate) struct Slot {
     control: OwnedFd,
     launcher: Child,
+    /// Closes when this process dies, and that ends the launcher even if it has been stopped.
+    _lifeline: OwnedFd,
     /// What holds it and everything that it forks, where the system lends control groups. Removed after the launcher
     /// has ended: `drop` comes before the fields.
     pub(crate) group: Option<Group>,
@@ -47,10 +50,15 @@ impl Slot {
             doing: "starting a launcher",
             reason: reason.into(),
         };
-        let (control, launcher) = launch()?;
+        let Launched {
+            control,
+            launcher,
+            lifeline,
+        } = launch()?;
         let mut slot = Self {
             control,
             launcher,
+            _lifeline: lifeline,
             group,
             identity: plan.identity,
             missing: Vec::new(),
@@ -128,8 +136,14 @@ impl Drop for Slot {
     }
 }
 
-/// Starts a launcher that waits for its plan, and ends when the socket closes.
-fn launch() -> Result<(OwnedFd, Child), Fault> {
+struct Launched {
+    control: OwnedFd,
+    launcher: Child,
+    lifeline: OwnedFd,
+}
+
+/// Starts a launcher that waits for its plan, and ends when the socket or the lifeline closes.
+fn launch() -> Result<Launched, Fault> {
     let socket = socketpair(
         AddressFamily::Unix,
         SockType::SeqPacket,
@@ -137,6 +151,7 @@ fn launch() -> Result<(OwnedFd, Child), Fault> {
         SockFlag::SOCK_CLOEXEC,
     );
     let (control, theirs) = socket.map_err(Fault::errno("making a socket pair"))?;
+    let (lifeline, their_end) = lifeline().map_err(Fault::system("making a pipe"))?;
     let broken = |reason: &str| Fault::Broken {
         doing: "starting a launcher",
         reason: reason.into(),
@@ -156,25 +171,29 @@ fn launch() -> Result<(OwnedFd, Child), Fault> {
     }
     command
         .stdin(Stdio::from(theirs))
-        .stdout(Stdio::null())
+        // It writes nothing, and this number is open from its very beginning.
+        .stdout(Stdio::from(their_end))
         .stderr(Stdio::null());
     let launcher = command.spawn().map_err(Fault::system(
         "starting /proc/self/exe as the sandbox's launcher",
     ))?;
     // The command holds the other end of the socket open.
     drop(command);
-    Ok((control, launcher))
+    Ok(Launched {
+        control,
+        launcher,
+        lifeline,
+    })
 }
 
 /// Finds out, with a launcher that does nothing else, which control groups can really be joined.
 pub(crate) fn try_out(groups: &mut Groups) -> Result<(), Fault> {
     if groups.any() {
-        let (control, mut launcher) = launch()?;
-        let tried = groups.try_out(launcher.id());
-        drop(control);
+        let mut launched = launch()?;
+        let tried = groups.try_out(launched.launcher.id());
         // It has nothing to save.
-        let _ = launcher.kill();
-        let _ = launcher.wait();
+        let _ = launched.launcher.kill();
+        let _ = launched.launcher.wait();
         // Only now that nothing is in them can they be removed.
         drop(tried);
     }
@@ -189,10 +208,16 @@ pub(crate) fn sealed(name: &str, contents: &[u8]) -> io::Result<File> {
     )?);
     file.write_all(contents)?;
     file.rewind()?;
+    seal(&file)?;
+    Ok(file)
+}
+
+/// Closes a memory file to every change, for everybody and for good.
+pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = SealFlag::F_SEAL_WRITE
         | SealFlag::F_SEAL_GROW
         | SealFlag::F_SEAL_SHRINK
         | SealFlag::F_SEAL_SEAL;
-    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
-    Ok(file)
+    fcntl(file, FcntlArg::F_ADD_SEALS(seals))?;
+    Ok(())
 }

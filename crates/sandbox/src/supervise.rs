@@ -14,6 +14,7 @@ use crate::candidate::{Code, CodeCache};
 use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
 use crate::launcher::order;
+use crate::own::within_own;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
@@ -30,7 +31,7 @@ const OPEN_FILES: u64 = 256;
 /// Main thread's stack and that of each new thread (soft), and what a program may raise it to (hard).
 const STACK_BYTES: (u64, u64) = (8 << 20, 64 << 20);
 /// The launcher and the run's first process count as processes of the same user, and so does a warm interpreter.
-const OWN_PROCESSES: u64 = 2;
+pub(crate) const OWN_PROCESSES: u64 = 2;
 /// The control group counts the warm interpreter and its go-between as well, and is not to be what decides.
 const SPARE_TASKS: u64 = 8;
 /// Address space where memory itself is bounded: programs map more than they touch, but what asks for much more than
@@ -40,9 +41,9 @@ const GENEROUS: (u64, u64) = (4, 4 << 30);
 const TMP_EXTRA: u64 = 64 << 10;
 
 /// Longer than any run; keeps sums of times from overflowing.
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub(crate) const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// More than any private /tmp can hold; keeps the kernel's rounding from overflowing.
-const MOST_BYTES: u64 = 1 << 50;
+pub(crate) const MOST_BYTES: u64 = 1 << 50;
 
 /// What to run.
 pub(crate) struct Job<'a> {
@@ -53,8 +54,16 @@ pub(crate) struct Job<'a> {
     /// Keeps the compiled program for the next run of the same source.
     pub code: Option<&'a CodeCache>,
     pub limits: &'a Limits,
-    /// What an idle interpreter maps, in bytes: on top of it comes what the program may use.
-    pub baseline: u64,
+    pub baseline: Baseline,
+}
+
+/// What an idle interpreter takes by itself, in bytes: on top of it comes what the program may use.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Baseline {
+    /// Address space.
+    pub mapped: u64,
+    /// Memory, that which it shares with others included.
+    pub resident: u64,
 }
 
 /// What a run has come to.
@@ -178,7 +187,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
             .map(|pipe| Capture::new(pipe, job.limits.output_bytes))
             .collect(),
     };
-    let report = run.attend(start, job.baseline)?;
+    let report = run.attend(start, job.baseline.resident)?;
     let wall = start.elapsed();
     if let (Some(cache), Code::Save(file)) = (job.code, code) {
         // The run's processes are dead, so that nobody can write to it any more.
@@ -244,7 +253,7 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     let same = |what: u32, value: u64| (what, value, value);
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        same(libc::RLIMIT_AS, job.baseline.saturating_add(space)),
+        same(libc::RLIMIT_AS, job.baseline.mapped.saturating_add(space)),
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,
@@ -269,21 +278,6 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     }
 }
 
-/// An ordinary user cannot raise a hard limit: what we have is the most that we can give.
-fn within_own((what, soft, hard): (u32, u64, u64)) -> (u32, u64, u64) {
-    let mut own = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is valid and the call only fills it in.
-    let most = if unsafe { libc::getrlimit(what as _, &raw mut own) } == 0 {
-        own.rlim_max
-    } else {
-        hard
-    };
-    (what, soft.min(most), hard.min(most))
-}
-
 struct Run<'a> {
     slot: &'a Slot,
     limits: &'a Limits,
@@ -297,7 +291,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn attend(&mut self, start: Instant, baseline: u64) -> Result<Report, Fault> {
+    fn attend(&mut self, start: Instant, resident: u64) -> Result<Report, Fault> {
         let deadline = start + self.limits.wall.min(FOREVER);
         let mut next_look = start + self.limits.cpu.clamp(LOOKS.0, LOOKS.1);
         loop {
@@ -318,7 +312,7 @@ impl Run<'_> {
                     waited: used.waited,
                 })?;
             } else if now >= next_look {
-                next_look = now + self.look(baseline)?;
+                next_look = now + self.look(resident)?;
             }
             let until = self
                 .stopped
@@ -329,8 +323,8 @@ impl Run<'_> {
         }
     }
 
-    /// Checks the accounts; says when to check again.
-    fn look(&mut self, baseline: u64) -> Result<Duration, Fault> {
+    /// Checks the accounts; says when to check again. `resident` as in [`Baseline`].
+    fn look(&mut self, resident: u64) -> Result<Duration, Fault> {
         let Some(first) = self.first else {
             return Ok(LOOKS.0);
         };
@@ -349,12 +343,11 @@ impl Run<'_> {
             if group.is_some_and(Group::over_bound) {
                 self.end(Stop::Memory)?;
             }
-        } else if used.processes > 1
-            && used.resident > self.limits.memory_bytes.saturating_add(baseline)
-        {
-            // One process is held by its address space; several together are not.
-            let memory = usage::proportional_memory(first).unwrap_or(0);
-            if memory > self.limits.memory_bytes.saturating_add(baseline) {
+        } else if used.processes > 1 {
+            // One process is held by its address space; several together are not. What they share with the warm
+            // interpreter is counted for each in its part, so that all of them have no more of it than one has.
+            let most = self.limits.memory_bytes.saturating_add(resident);
+            if used.resident > most && usage::proportional_memory(first).is_some_and(|m| m > most) {
                 self.end(Stop::Memory)?;
             }
         }

@@ -1,11 +1,10 @@
 //! `rlef eval`: n@k with its interval.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rlef_eval::{Bootstrap, Budget, Condition, Summary, measure, score};
 use rlef_model::{Frame, device};
 use rlef_policy::{Drive, LocalPolicy, Outcome};
@@ -13,6 +12,7 @@ use rlef_rl::TrainConfig;
 use serde_json::json;
 
 use crate::args::Eval;
+use crate::output::Draft;
 use crate::progress::Bar;
 use crate::settings::{feedback, flag, only, resolve, typed};
 use crate::{models, parts};
@@ -68,6 +68,9 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     let device = device::open(&config.device)?;
     let folder = models::open(&config.model, &device)?;
     parts::fits(&config, &judge, &folder, &problems)?;
+    if let Some(path) = &args.dialogs {
+        Draft::check(path)?;
+    }
     if s.dry_run {
         crate::say!(
             "{budget} of {} on {} problems of {} ({}), {rollouts} rollouts each of up to {} turns, temperature {}, top-p {}",
@@ -82,13 +85,7 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // Opened before the work, so that a path that cannot be written costs nothing.
-    let dialogs = match &args.dialogs {
-        None => None,
-        Some(path) => Some(
-            std::fs::File::create(path)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-        ),
-    };
+    let dialogs = args.dialogs.as_deref().map(Draft::open).transpose()?;
     let frame = Arc::new(Frame::new(&folder.config, &device));
     let policy = LocalPolicy::new(
         folder.model,
@@ -117,11 +114,7 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     }
     let (pool, outcomes) = result?;
     // A failed write is reported after the score, which must not be lost with it.
-    let written = match (dialogs, &args.dialogs) {
-        (Some(file), Some(path)) => write_dialogs(file, &outcomes)
-            .with_context(|| format!("cannot write {}", path.display())),
-        _ => Ok(()),
-    };
+    let written = dialogs.map_or(Ok(()), |draft| write_dialogs(draft, &outcomes));
     let score = score(
         &pool,
         &budget,
@@ -149,8 +142,7 @@ pub fn run(args: Eval) -> Result<ExitCode> {
 }
 
 /// One line a dialog: problem, messages, turns, tokens with their log-probabilities.
-fn write_dialogs(file: std::fs::File, outcomes: &[Outcome]) -> Result<()> {
-    let mut file = std::io::BufWriter::new(file);
+fn write_dialogs(mut file: Draft, outcomes: &[Outcome]) -> Result<()> {
     for outcome in outcomes {
         let line = match outcome {
             Outcome::Done(r) => json!({
@@ -169,7 +161,7 @@ fn write_dialogs(file: std::fs::File, outcomes: &[Outcome]) -> Result<()> {
                 why,
             } => json!({ "problem": problem, "sample": sample, "lost": why }),
         };
-        writeln!(file, "{line}")?;
+        file.line(line)?;
     }
-    Ok(file.flush()?)
+    file.finish()
 }

@@ -20,7 +20,11 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
         None => parts::problem(&args.problem, &["basics", "micro"])?,
     };
     let code = parts::program(&args.file)?;
-    let judge = match parts::judge(&JudgeConfig::default()) {
+    let config = JudgeConfig {
+        command: args.backend.clone().map(|b| b.0).unwrap_or_default(),
+        ..JudgeConfig::default()
+    };
+    let judge = match parts::judge(&config) {
         Ok(judge) => judge,
         Err(error) => return Ok(super::fault(&error)),
     };

@@ -4,13 +4,16 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use rlef_sandbox::{Config, Ending, Limits, Outcome, Sandbox};
+use anyhow::{Context, Result, bail};
+use rlef_sandbox::{Config, Ending, External, Limits, Outcome, Sandbox};
 use serde::Serialize;
 
-use crate::args::Run;
+use crate::args::{Backend, Run};
 use crate::parts;
 use crate::text;
+
+/// Most that a program is given to read. Beyond it something else was meant, such as a device that never ends.
+const LONGEST_INPUT: u64 = 1 << 30;
 
 pub fn run(args: &Run) -> Result<ExitCode> {
     let source = parts::program(&args.file)?;
@@ -24,8 +27,15 @@ pub fn run(args: &Run) -> Result<ExitCode> {
     if let Some(wall) = args.wall {
         limits.wall = wall;
     }
-    let outcome =
-        Sandbox::new(Config::default()).and_then(|sandbox| sandbox.run(&source, &stdin, &limits));
+    limits.check()?;
+    let outcome = match &args.backend {
+        Some(Backend(command)) => External::new(command.clone())
+            .and_then(|external| external.run(&source, &stdin, &limits)),
+        None => Sandbox::new(Config::default()).and_then(|sandbox| {
+            sandbox.check(&limits)?;
+            sandbox.run(&source, &stdin, &limits)
+        }),
+    };
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => return Ok(super::fault(&error.into())),
@@ -42,12 +52,16 @@ pub fn run(args: &Run) -> Result<ExitCode> {
 
 /// Everything on stdin: the program gets it as a whole.
 fn input() -> Result<Vec<u8>> {
-    let mut stdin = std::io::stdin().lock();
+    let stdin = std::io::stdin().lock();
     if stdin.is_terminal() {
-        eprintln!("reading the program's stdin; ctrl-D ends it");
+        crate::say_err!("reading the program's stdin; ctrl-D ends it");
     }
     let mut bytes = vec![];
-    stdin.read_to_end(&mut bytes).context("cannot read stdin")?;
+    let read = stdin.take(LONGEST_INPUT + 1).read_to_end(&mut bytes);
+    read.context("cannot read stdin")?;
+    if bytes.len() as u64 > LONGEST_INPUT {
+        bail!("stdin is longer than {} MiB", LONGEST_INPUT >> 20);
+    }
     Ok(bytes)
 }
 
@@ -68,13 +82,11 @@ fn exit_code(ending: Ending) -> u8 {
 
 /// The program's stdout and stderr to ours, then a line on how it ended.
 fn pass_on(outcome: &Outcome) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    // A reader that has gone wants no more of it.
-    let _ = out.write_all(&outcome.stdout).and_then(|()| out.flush());
-    let mut err = std::io::stderr().lock();
-    err.write_all(&outcome.stderr)?;
+    let passed = text::pass(&outcome.stdout);
+    let mut err = vec![];
+    err.extend_from_slice(&outcome.stderr);
     if outcome.stderr.last().is_some_and(|&b| b != b'\n') {
-        writeln!(err)?;
+        err.push(b'\n');
     }
     let memory = outcome
         .peak_memory_bytes
@@ -87,7 +99,9 @@ fn pass_on(outcome: &Outcome) -> Result<()> {
         outcome.cpu.as_secs_f64(),
         outcome.wall.as_secs_f64()
     )?;
-    Ok(())
+    // Nobody is left to be told that stderr cannot be written.
+    let _ = std::io::stderr().lock().write_all(&err);
+    passed
 }
 
 /// What `--json` prints.

@@ -1,13 +1,16 @@
 //! `rlef sft`: dialogs, tokeniser, model.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use rlef_model::device;
+use rlef_model::folder::{FILES, INDEX, WEIGHTS};
 use rlef_policy::DriveError;
 use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
 
 use crate::args::Sft;
+use crate::output::{memory, room};
 use crate::parts;
 use crate::progress::Bar;
 use crate::settings::{resolve, typed};
@@ -20,13 +23,29 @@ pub fn run(args: Sft) -> Result<ExitCode> {
     if s.dry_run {
         crate::text::print(&toml::to_string(&config)?)?;
     }
+    let shape = config.shape()?;
+    let bytes = 4 * shape.num_params() as u64;
+    // Weights, gradients and two averages, and the copies that the shards work on.
+    memory(5 * bytes, "this shape of model")?;
+    room(&args.out, bytes).context("the folder for the model")?;
+    if !args.force {
+        vacant(&args.out)?;
+    }
     let judge = parts::judge(&config.judge)?;
     let problems = parts::problems(&config.problems, &config.train_split, 0)?;
+    config.check_problems(&problems)?;
     for problem in &problems {
         judge.check(problem)?;
     }
     device::open(&config.device)?;
     if s.dry_run {
+        crate::say!(
+            "\n# {} parameters, from {} dialogs of {} problems; to {}",
+            shape.num_params(),
+            config.dialogs_per_problem * problems.len() as u64,
+            problems.len(),
+            args.out.display()
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let stop = parts::stop_flag()?;
@@ -50,13 +69,44 @@ pub fn run(args: Sft) -> Result<ExitCode> {
     if let Some(bar) = updating.get() {
         bar.finish();
     }
-    let loss = match result {
+    let made = match result {
         Err(TrainError::Drive(DriveError::Stopped)) => {
             crate::say_err!("stopped while dialogs were made; there is no model yet");
             return Ok(ExitCode::from(130));
         }
         other => other?,
     };
-    crate::say!("{}: last loss {loss:.4} nats a token", args.out.display());
+    if made.updates == 0 {
+        crate::say_err!("stopped before the first update; there is no model yet");
+        return Ok(ExitCode::from(130));
+    }
+    crate::say!(
+        "{}: last loss {:.4} nats a token",
+        args.out.display(),
+        made.loss
+    );
+    if made.updates < made.planned {
+        crate::say_err!(
+            "stopped after {} of {} updates: the model is usable but not what its recipe makes",
+            made.updates,
+            made.planned
+        );
+        return Ok(ExitCode::from(130));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a folder that has a model, which would be replaced.
+fn vacant(out: &Path) -> Result<()> {
+    let files = FILES.iter().copied().chain([WEIGHTS, INDEX]);
+    for name in files {
+        let path = out.join(name);
+        if path.exists() {
+            bail!(
+                "{} is there already; --force replaces the model, or give another --out",
+                path.display()
+            );
+        }
+    }
+    Ok(())
 }

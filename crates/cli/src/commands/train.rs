@@ -4,6 +4,7 @@ mod folder;
 mod history;
 mod measure;
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +15,12 @@ use rlef_judge::Judge;
 use rlef_model::{ModelFolder, device};
 use rlef_policy::DriveError;
 use rlef_problems::Problem;
-use rlef_rl::{Metrics, TrainConfig, TrainError, Trainer};
+use rlef_rl::{Metrics, TrainConfig, TrainError, Trainer, ValueKind};
 
 use crate::args::Train;
 use crate::progress::{Bar, duration};
 use crate::settings::{flag, resolve, typed};
-use crate::text::error;
+use crate::text::{error, quoted};
 use crate::{models, parts};
 
 use folder::{RunFolder, write};
@@ -36,13 +37,13 @@ pub fn run(args: Train) -> Result<ExitCode> {
     if s.dry_run {
         // First what was decided, then whether this machine can do it.
         crate::text::print(&toml::to_string(&config)?)?;
-        let out = RunFolder::name(args.out.as_deref())?;
         let parts = Parts::open(&config)?;
+        let out = RunFolder::name(args.out.as_deref(), parts.bytes(&config))?;
         crate::say!("\n{}; run folder {}", parts.plan(&config), out.display());
         return Ok(ExitCode::SUCCESS);
     }
     let parts = Parts::open(&config)?;
-    let out = RunFolder::create(args.out.as_deref(), &config)?;
+    let out = RunFolder::create(args.out.as_deref(), parts.bytes(&config), &config)?;
     let stop = parts::stop_flag()?;
     crate::say!(
         "{} ({} parameters) on {} problems of {}/{}; run folder {}",
@@ -93,13 +94,42 @@ impl Parts {
         for problems in [&train, &valid, &test] {
             parts::fits(config, &judge, &folder, problems)?;
         }
-        Ok(Self {
+        let parts = Self {
             judge,
             train,
             valid,
             test,
             folder,
-        })
+        };
+        for (split, problems) in [
+            (&eval.valid_split, &parts.valid),
+            (&eval.test_split, &parts.test),
+        ] {
+            if let Some(shared) = parts.learned_from(problems) {
+                crate::say_err!(
+                    "warning: {shared} of the {} problems of split {split} are also learned from; what is measured \
+                     on it then says nothing about new problems",
+                    problems.len()
+                );
+            }
+        }
+        Ok(parts)
+    }
+
+    /// How many of `problems` are also learned from, if any.
+    fn learned_from(&self, problems: &[Arc<Problem>]) -> Option<usize> {
+        let learned: HashSet<&str> = self.train.iter().map(|p| p.id.as_str()).collect();
+        let shared = problems.iter().filter(|p| learned.contains(&*p.id)).count();
+        (shared > 0).then_some(shared)
+    }
+
+    /// What the run will write at least, in bytes: the checkpoint at the end and one on the way, weights in f32.
+    fn bytes(&self, config: &TrainConfig) -> u64 {
+        let networks = match config.ppo.value {
+            ValueKind::Head => 1,
+            ValueKind::Separate => 2,
+        };
+        (self.folder.config.num_params() as u64).saturating_mul(4 * networks * 2)
     }
 
     fn plan(&self, config: &TrainConfig) -> String {
@@ -149,15 +179,9 @@ impl Run {
                 Err(TrainError::Drive(DriveError::Stopped)) => break,
                 Err(why) => {
                     bar.finish();
-                    let saved = match self.save("checkpoint") {
-                        Ok(()) => format!(
-                            "the weights so far are in {}",
-                            self.out.dir().join("checkpoint").display()
-                        ),
-                        Err(e) => format!("the weights so far could not be saved: {}", error(&e)),
-                    };
+                    let kept = self.keep();
                     return Err(why)
-                        .context(format!("training stopped in iteration {}; {saved}", i + 1));
+                        .context(format!("training stopped in iteration {}; {kept}", i + 1));
                 }
             };
             self.history.seconds += start.elapsed().as_secs_f64();
@@ -245,6 +269,37 @@ impl Run {
             .with_context(|| format!("cannot save {}", dir.display()))
     }
 
+    /// Keeps what there is of a run that cannot go on, and says where: the weights after the last whole iteration,
+    /// the curve, the table so far.
+    fn keep(&self) -> String {
+        let mut kept = match self.save("checkpoint") {
+            Ok(()) => format!(
+                "the weights after iteration {} are in {}",
+                self.trainer.iteration(),
+                self.out.dir().join("checkpoint").display()
+            ),
+            Err(e) => format!("the weights so far could not be saved: {}", error(&e)),
+        };
+        let earlier = self.out.dir().join("checkpoints");
+        if earlier.is_dir() {
+            kept.push_str(&format!(", earlier ones in {}", earlier.display()));
+        }
+        if let Err(e) = self.plot() {
+            crate::say_err!("warning: {}", error(&e));
+        }
+        if let Some(table) = self.history.table(self.config.episode.max_turns) {
+            crate::say!("\n{table}");
+        }
+        kept
+    }
+
+    fn plot(&self) -> Result<()> {
+        let title = format!("{} on {}", self.config.model, self.config.problems);
+        let curve = self.out.dir().join("curve.svg");
+        self.history
+            .plot(&curve, &title, self.config.episode.max_turns)
+    }
+
     /// Checkpoint, curve, table. What fails is said at the end; the rest is done all the same.
     fn finish(&mut self) -> Result<ExitCode> {
         let dir = self.out.dir().to_owned();
@@ -254,8 +309,7 @@ impl Run {
             crate::say_err!("warning: {}", error(why));
         }
         let turns = self.config.episode.max_turns;
-        let title = format!("{} on {}", self.config.model, self.config.problems);
-        let drawn = self.history.plot(&curve, &title, turns);
+        let drawn = self.plot();
         let done = self.trainer.iteration();
         crate::say!(
             "{done} of {} iterations, {} of training; checkpoint {}, curve {}",
@@ -278,10 +332,14 @@ impl Run {
                 if let Some(table) = self.history.table(turns) {
                     crate::say!("\n{table}");
                 }
+                let split = &self.config.eval.test_split;
+                // With the run's own settings: others would measure something else.
                 crate::say!(
-                    "stopped before the {} split was measured; `rlef eval --model {}` does that",
-                    self.config.eval.test_split,
-                    checkpoint.display()
+                    "stopped before the {split} split was measured; `rlef eval --config {} --model {} --split {} \
+                     --k {turns}` does that",
+                    quoted(&dir.join("config.toml").display().to_string()),
+                    quoted(&checkpoint.display().to_string()),
+                    quoted(split),
                 );
                 saved.and(drawn)?;
                 return Ok(ExitCode::from(130));

@@ -117,10 +117,13 @@ fn hexadecimal(text: &str) -> String {
     };
     // Digits of base 2^32, smallest first.
     let mut limbs: Vec<u32> = vec![];
-    for digit in digits.bytes() {
-        let mut carry = u64::from(digit - b'0');
+    // Nine digits at a time, which is what a limb takes.
+    for part in digits.as_bytes().chunks(9) {
+        let digit = |byte: &u8| u64::from(byte.saturating_sub(b'0'));
+        let mut carry = part.iter().fold(0, |n, byte| n * 10 + digit(byte));
+        let scale = part.iter().fold(1, |n, _| n * 10);
         for limb in &mut limbs {
-            let next = u64::from(*limb) * 10 + carry;
+            let next = u64::from(*limb) * scale + carry;
             *limb = next as u32;
             carry = next >> 32;
         }

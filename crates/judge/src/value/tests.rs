@@ -111,6 +111,20 @@ fn tolerances_are_for_numbers_and_nothing_else() {
 }
 
 #[test]
+fn the_deepest_values_are_compared_on_a_small_stack() {
+    let nested = |depth: usize| format!("{}7{}", "[".repeat(depth), "]".repeat(depth));
+    let value = |depth: usize| (0..depth).fold(int("7"), |inner, _| Value::List(vec![inner]));
+    let compared = move || {
+        assert!(accepted(&nested(500), value(500)));
+        assert!(!accepted(&nested(500), value(499)));
+        assert!(!accepted(&nested(499), value(600)));
+        assert!(compare(&exact(), &nested(501), &Returned::Nothing).is_err());
+    };
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    small.spawn(compared).unwrap().join().unwrap();
+}
+
+#[test]
 fn a_difference_says_where() {
     let got = Value::List(vec![
         int("1"),

@@ -187,7 +187,7 @@ fn numbers_may_differ_by_the_tolerance() {
 
 #[test]
 fn words_that_other_parsers_take_for_numbers_are_words() {
-    let coarse = float(1e300, 1.0);
+    let coarse = float(LARGEST_ABS, LARGEST_REL);
     for got in [
         "nan",
         "NaN",
@@ -265,10 +265,36 @@ fn unusable_checkers_are_errors() {
     assert!(negative.to_string().contains("`abs` is -1"));
     assert!(matches!(
         float(0.0, f64::NAN).compare(b"1", b"1"),
-        Err(CheckerError::Tolerance { field: "rel", value }) if value.is_nan()
+        Err(CheckerError::Tolerance { field: "rel", value, .. }) if value.is_nan()
     ));
     assert!(serde_json::from_str::<Checker>(r#"{"kind": "float", "abs": 0.1, "eps": 1}"#).is_err());
     assert!(serde_json::from_str::<Checker>(r#"{"kind": "exactly"}"#).is_err());
+}
+
+#[test]
+fn tolerances_out_of_range_are_refused_with_the_range() {
+    let value = |abs, rel| Checker::Value {
+        abs,
+        rel,
+        numbers_by_value: true,
+    };
+    for make in [float as fn(f64, f64) -> Checker, value] {
+        for good in [0.0, -0.0, 1e-300, 1e-9, 0.5, 1.0] {
+            assert_eq!(make(good, good).check(), Ok(()), "{good}");
+        }
+        assert_eq!(make(1e9, 0.0).check(), Ok(()));
+        for wrong in [1e308, 1.1e9, f64::MAX, f64::INFINITY, f64::NAN, -1e-300] {
+            let abs = make(wrong, 0.0).check().expect_err("refused").to_string();
+            let range = abs.contains("`abs`") && abs.contains("from 0 to 1000000000.0");
+            assert!(range && abs.len() < 120, "{abs}");
+            let rel = make(0.0, wrong).check().expect_err("refused").to_string();
+            assert!(
+                rel.contains("`rel`") && rel.contains("from 0 to 1.0"),
+                "{rel}"
+            );
+        }
+        assert!(make(0.0, 1.5).check().is_err());
+    }
 }
 
 /// Ten megabytes of the shapes that make careless comparisons quadratic; the bound is loose for slow machines.

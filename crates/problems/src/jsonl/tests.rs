@@ -137,6 +137,16 @@ fn mistakes_are_found() {
             vec!["`checker.abs`", "-1"],
         ),
         (
+            "/checker",
+            Some(json!({"kind": "float", "abs": 1e308})),
+            vec!["`checker.abs`", "from 0 to 1000000000.0"],
+        ),
+        (
+            "/checker",
+            Some(json!({"kind": "float", "rel": 2})),
+            vec!["`checker.rel`", "from 0 to 1.0"],
+        ),
+        (
             "/solutions/0/expected",
             Some(json!("WA")),
             vec!["`solutions[0].expected`", "wrong_solutions"],
@@ -169,6 +179,60 @@ fn mistakes_are_found() {
             "{pointer}: {message}"
         );
         assert!(message.starts_with("x.jsonl, line 1"), "{message}");
+    }
+}
+
+/// What is JSON, but no interpreter reads or no program returns: to be told before any program is charged for it.
+#[test]
+fn tests_that_no_program_can_pass_are_mistakes() {
+    let function = |input: &str, output: &str| {
+        let mut problem = example();
+        problem["function"] = json!("f");
+        problem["checker"] = json!({"kind": "value"});
+        problem["public_tests"] = json!([{"input": "[]", "output": "1"}]);
+        problem["private_tests"] = json!([
+            {"input": "[1]", "output": "null"},
+            {"input": input, "output": output},
+        ]);
+        read(&problem).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        function("[[1], \"\\ud83d\\ude00\"]", "{\"a\": 1e3}"),
+        Ok(())
+    );
+    let deep = format!("[{}{}]", "[".repeat(5000), "]".repeat(5000));
+    let long = format!("[{}]", "1".repeat(5000));
+    for (input, output, field, needles) in [
+        (deep.as_str(), "1", "input", vec!["nested", "500"]),
+        (&long, "1", "input", vec!["5000 digits", "4300", "[0]"]),
+        ("[1]", &deep, "output", vec!["nested", "500"]),
+        ("[1]", "[1e999]", "output", vec!["infinite", "[0]"]),
+        (
+            "[1]",
+            "{\"a\": 1, \"a\": 2}",
+            "output",
+            vec!["twice", "[\"a\"]"],
+        ),
+        ("[1]", "\"\\ud800\"", "output", vec!["surrogate"]),
+    ] {
+        let said = function(input, output).expect_err("refused");
+        let place = format!("x.jsonl, line 1: field `private_tests[1].{field}`: holds ");
+        assert!(said.starts_with(&place), "{said}");
+        assert!(needles.iter().all(|n| said.contains(n)), "{said}");
+    }
+}
+
+#[test]
+fn names_hold_nothing_that_cannot_be_seen() {
+    for c in [
+        '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{1b}', '\u{9b}', '\0',
+    ] {
+        for pointer in ["/id", "/private_tests/1/name"] {
+            let message = error(pointer, Some(json!(format!("ab{c}c"))));
+            let code = format!("U+{:04X}, character 3", u32::from(c));
+            assert!(message.contains(&code), "{message:?}");
+            assert!(!message.contains(c), "{message:?}");
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rlef_sandbox::{Ending, Fault, Limits, Outcome, Sandbox};
 
-use crate::{alone, config, leftovers, text};
+use crate::{alone, config, leftovers, passes, text};
 
 /// A hostile program and what may come of it.
 pub(crate) struct Attack {
@@ -264,16 +264,7 @@ pub(crate) fn stage_all(arena: &Arena, attacks: impl IntoIterator<Item = Attack>
 
 /// Stages a group in a process of its own.
 pub(crate) fn stage_group(name: &str) {
-    let output = alone("attacks::one_group")
-        .env("GROUP", name)
-        .output()
-        .expect("ran");
-    assert!(
-        output.status.success() && text(&output.stdout).contains("1 passed"),
-        "{}\n{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    passes(alone("attacks::one_group").env("GROUP", name));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Functions of a program: called with data, their result read as data.
 
-use rlef_sandbox::{Called, Ending, Fault, Returned, Value};
+use rlef_sandbox::{Called, Ending, Fault, Limits, Returned, Value};
 
 use crate::{limits, sandbox, text};
 
@@ -210,6 +210,94 @@ fn arguments_that_are_no_json_array_are_our_fault() {
     for wrong in ["", "1", "[NaN]", "[1"] {
         let result = sandbox().call("def f(): pass", "f", wrong, &limits());
         assert!(matches!(result, Err(Fault::Call { .. })), "{result:?}");
+    }
+}
+
+/// Nobody's program has run yet when the arguments are read.
+#[test]
+fn arguments_that_the_interpreter_cannot_read_are_our_fault() {
+    let deep = format!("[{}{}]", "[".repeat(20_000), "]".repeat(20_000));
+    let large = format!("[\"{}\"]", "x".repeat(60 << 20));
+    let little = Limits {
+        memory_bytes: 16 << 20,
+        ..limits()
+    };
+    for (arguments, limits) in [(&deep, limits()), (&large, little)] {
+        for source in ["def f(*a): return 1", "1 / 0", "while True: pass"] {
+            let result = sandbox().call(source, "f", arguments, &limits);
+            let said = match &result {
+                Err(fault @ Fault::Call { .. }) => fault.to_string(),
+                Err(Fault::Overloaded { .. }) => continue,
+                other => panic!("{source}: {other:?}"),
+            };
+            assert!(said.contains("cannot read the arguments"), "{said}");
+        }
+    }
+    // Python 3.11 and later, and the last ones before, read no longer whole numbers.
+    let long = format!("[{}]", "1".repeat(5000));
+    match sandbox().call("def f(n): return n > 0", "f", &long, &limits()) {
+        Ok(called) => assert_eq!(called.returned, Returned::Value(Value::Bool(true))),
+        Err(fault) => assert!(
+            matches!(fault, Fault::Call { .. } | Fault::Overloaded { .. }),
+            "{fault}"
+        ),
+    }
+}
+
+#[test]
+fn a_program_cannot_pass_its_failure_off_as_ours() {
+    for (source, returned) in [
+        (
+            "import os\nos.write(3, b'\\xff' * 8 + b'RecursionError')\nos._exit(66)",
+            Returned::Garbled,
+        ),
+        (
+            "import os\ndef f():\n    os.write(3, b'\\xff' * 8)\n    return 1",
+            Returned::Garbled,
+        ),
+        ("import os\nos._exit(66)", Returned::Nothing),
+        ("import os\nos.kill(os.getpid(), 9)", Returned::Nothing),
+        ("x = bytearray(1 << 40)", Returned::Nothing),
+        ("while True: pass", Returned::Nothing),
+    ] {
+        let called = call(source, "f", "[]");
+        assert_eq!(called.returned, returned, "{source}");
+        let ended_well = called.outcome.ending == Ending::Exited(0);
+        assert_eq!(
+            ended_well,
+            source.contains("def"),
+            "{source}: {:?}",
+            called.outcome
+        );
+    }
+}
+
+/// The code is written for the next run, under limits that are the program's.
+#[test]
+fn code_that_cannot_be_kept_is_nobodys_failure() {
+    let long: String = (0..4000)
+        .map(|n| format!("x{n} = 'constant number {n}'\n"))
+        .collect();
+    for (source, file_bytes) in [
+        ("print(1)", 0),
+        ("print(1)", 1),
+        (&*format!("{long}print(1)"), 64 << 10),
+    ] {
+        let tight = Limits {
+            file_bytes,
+            ..limits()
+        };
+        let candidate = sandbox().candidate(source);
+        for _ in 0..3 {
+            let run = || candidate.run(b"", &tight);
+            let outcome = run().or_else(|_| run()).expect("it runs");
+            assert_eq!(
+                (outcome.ending, text(&outcome.stdout).as_str()),
+                (Ending::Exited(0), "1\n"),
+                "{file_bytes}: {}",
+                text(&outcome.stderr)
+            );
+        }
     }
 }
 

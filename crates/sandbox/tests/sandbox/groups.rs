@@ -8,7 +8,7 @@ use rlef_sandbox::{Config, Ending, Fault, Limits, Sandbox};
 
 use crate::leftovers::children;
 use crate::lent::{Around, groups_of};
-use crate::{alone, config, limits, run_with, sandbox, text};
+use crate::{alone, config, limits, passes, run_with, sandbox, text};
 
 pub(crate) const MEMORY: &str = "memory of all processes bounded together";
 pub(crate) const CPU: &str = "CPU time of all processes counted together";
@@ -157,14 +157,7 @@ fn running_out_of_memory_costs_the_slot_nothing() {
         return;
     }
     // Alone, because slots of other tests come and go.
-    let output = alone("groups::slot_that_stays").env("STAYS", "1").output();
-    let output = output.expect("started");
-    let said = text(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}\n{}",
-        text(&output.stderr)
-    );
+    passes(alone("groups::slot_that_stays").env("STAYS", "1"));
 }
 
 #[test]
@@ -228,16 +221,7 @@ fn a_machine_out_of_memory_is_no_memory_limit() {
         println!("skipped: {} cannot be written", limit.display());
         return;
     }
-    let output = around
-        .start(alone("groups::supervisor_with_little_memory").env("LITTLE", "1"))
-        .output()
-        .expect("started");
-    let said = text(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}\n{}",
-        text(&output.stderr)
-    );
+    passes(&mut around.start(alone("groups::supervisor_with_little_memory").env("LITTLE", "1")));
 }
 
 #[test]

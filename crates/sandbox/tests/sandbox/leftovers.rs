@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rlef_sandbox::{Ending, Limits, Sandbox};
+use rlef_sandbox::{Ending, External, Limits, Sandbox};
 
-use crate::{alone, config, limits, run, run_with, text};
+use crate::{alone, config, limits, passes, run, run_with, text};
 
 /// Processes of the host whose environment or command line can be seen to be a sandboxed program of this test: they
 /// carry `marker` in their source's first argument to `exec`.
@@ -116,17 +116,58 @@ fn the_marker_can_be_seen_while_a_program_runs() {
 
 #[test]
 fn a_killed_supervisor_takes_everything_with_it() {
-    let marker = marker("supervisor");
+    all_die_with_the_supervisor("bomb", |marker, _| alive(marker).len() >= 5);
+}
+
+#[test]
+fn what_has_stopped_itself_dies_with_the_supervisor() {
+    all_die_with_the_supervisor("stopped", |marker, _| stopped(&alive(marker)) >= 5);
+}
+
+/// Somebody stops everything: the launcher, which then cannot notice anything, and all below it.
+#[test]
+fn what_others_have_stopped_dies_with_the_supervisor() {
+    all_die_with_the_supervisor("bomb", |marker, launchers| {
+        let there = alive(marker).len() >= 5;
+        if there {
+            for launcher in launchers {
+                let below = children(launcher.parse().expect("a number"));
+                for pid in std::iter::once(launcher).chain(&below) {
+                    let pid = pid.parse().expect("a number");
+                    // SAFETY: signals processes that this test has started.
+                    unsafe { libc::kill(pid, libc::SIGSTOP) };
+                }
+            }
+        }
+        there
+    });
+}
+
+#[test]
+fn what_an_external_command_runs_dies_with_the_supervisor() {
+    for program in ["stopped outside", "sleeping outside"] {
+        let wanted = if program.starts_with("stopped") { 5 } else { 0 };
+        all_die_with_the_supervisor(program, |marker, _| {
+            let all = alive(marker);
+            all.len() >= 6 && stopped(&all) >= wanted
+        });
+    }
+}
+
+/// Kills the supervisor of a program when it is `time` to; it is shown the marker and the supervisor's children.
+fn all_die_with_the_supervisor(program: &str, time: impl Fn(&str, &[String]) -> bool) {
+    let marker = marker(&program.replace(' ', "-"));
     let mut supervisor = alone("leftovers::supervisor_to_be_killed")
         .env("MARKER", &marker)
+        .env("PROGRAM", program)
         .stdout(Stdio::null())
         .spawn()
         .expect("started");
     let start = Instant::now();
-    while alive(&marker).len() < 5 {
+    while !time(&marker, &children(supervisor.id())) {
         assert!(
-            start.elapsed() < Duration::from_secs(30),
-            "the bomb does not go off"
+            start.elapsed() < Duration::from_secs(60),
+            "{program}: the time does not come"
         );
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -139,22 +180,37 @@ fn a_killed_supervisor_takes_everything_with_it() {
         alive(&marker).is_empty()
             && launchers
                 .iter()
-                .all(|l| !fs::exists(format!("/proc/{l}")).unwrap_or(true) || zombie(l))
+                .all(|l| !fs::exists(format!("/proc/{l}")).unwrap_or(true) || state(l) == Some('Z'))
     };
     while !gone() && start.elapsed() < Duration::from_secs(1) {
         std::thread::sleep(Duration::from_millis(5));
     }
+    let left = alive(&marker);
+    let all_gone = gone();
+    for pid in left
+        .iter()
+        .filter_map(|p| p.file_name()?.to_str()?.parse().ok())
+    {
+        // SAFETY: signals processes that carry this test's own marker.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
     assert!(
-        gone(),
-        "{:?} {launchers:?} after {:?}",
-        alive(&marker),
+        all_gone,
+        "{program}: {left:?} {launchers:?} after {:?}",
         start.elapsed()
     );
 }
 
-fn zombie(pid: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|s| s.rsplit(')').next().is_some_and(|r| r.starts_with(" Z")))
+/// How many of them have been stopped.
+fn stopped(all: &[PathBuf]) -> usize {
+    let names = all.iter().filter_map(|p| p.file_name()?.to_str());
+    names.filter(|pid| state(pid) == Some('T')).count()
+}
+
+/// The letter for a process's state, as in proc(5).
+fn state(pid: &str) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
 pub(crate) fn children(pid: u32) -> Vec<String> {
@@ -167,50 +223,45 @@ pub(crate) fn children(pid: u32) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "started by a_killed_supervisor_takes_everything_with_it"]
+#[ignore = "started by all_die_with_the_supervisor"]
 fn supervisor_to_be_killed() {
-    let Ok(marker) = std::env::var("MARKER") else {
+    let (Ok(marker), Ok(program)) = (std::env::var("MARKER"), std::env::var("PROGRAM")) else {
         return;
     };
     let limits = Limits {
         wall: Duration::from_secs(60),
         ..Limits::with_cpu(Duration::from_secs(60))
     };
-    run_with(
-        &marked(
-            &marker,
-            "while True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass",
-        ),
-        b"",
-        &limits,
-    );
+    let source = match program.split(' ').next() {
+        Some("bomb") => {
+            "while True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass"
+        }
+        Some("stopped") => {
+            "import signal, time\nfor _ in range(6):\n    if os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)\n\
+             time.sleep(60)"
+        }
+        _ => "import time\nfor _ in range(6):\n    if os.fork() == 0: break\ntime.sleep(60)",
+    };
+    if program.ends_with("outside") {
+        let command = ["python3", "{file}", &marker].map(String::from);
+        let external = External::new(command.into()).expect("a Python");
+        let _ = external.run(&format!("import os\n{source}"), b"", &limits);
+    } else {
+        run_with(&marked(&marker, source), b"", &limits);
+    }
 }
 
 #[test]
 fn many_runs_leak_nothing() {
-    let output = alone("leftovers::three_hundred_runs")
-        .env("MANY", "1")
-        .output()
-        .expect("ran");
-    assert!(
-        output.status.success(),
-        "{}\n{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    assert!(
-        text(&output.stdout).contains("1 passed"),
-        "{}",
-        text(&output.stdout)
-    );
+    passes(alone("leftovers::many_runs_in_one_slot").env("MANY", "300"));
 }
 
 #[test]
-#[ignore = "started by many_runs_leak_nothing, in a process of its own"]
-fn three_hundred_runs() {
-    if std::env::var_os("MANY").is_none() {
+#[ignore = "started by many_runs_leak_nothing, in a process of its own; MANY=10000 makes it long"]
+fn many_runs_in_one_slot() {
+    let Some(rounds) = std::env::var("MANY").ok().and_then(|n| n.parse().ok()) else {
         return;
-    }
+    };
     let own = Sandbox::new(config()).expect("a sandbox");
     let launchers = children(std::process::id());
     assert_eq!(
@@ -252,10 +303,17 @@ fn three_hundred_runs() {
         "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)",
         "import os; os.kill(os.getpid(), 9)",
         "x =",
+        "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.kill(os.getpid(), 19)",
+        "import os\nfor n in range(100): os.close(n) if n > 2 else os.dup(n)",
+        "for n in range(99): open(f'/tmp/{n}', 'w').write('x' * 9999)",
+        "import gc, sys\nfor o in gc.get_objects():\n    if isinstance(o, dict): o.clear()",
+        "import os, signal\nsignal.signal(15, signal.SIG_IGN); os.kill(0, 15); os.kill(1, 9); print(1)",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
+        "import os\na, b = os.pipe()\nos.dup2(b, 1); os.dup2(b, 2); print('x' * 9999)",
     ];
     let rare = ["while True: pass", "import time; time.sleep(10)"];
     let mut before = None;
-    for round in 0..300 {
+    for round in 0..rounds {
         let source = if round % 30 == 29 {
             rare[round / 30 % 2]
         } else {

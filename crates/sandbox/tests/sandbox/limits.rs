@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rlef_sandbox::{Ending, Fault, Limits, Outcome};
+use rlef_sandbox::{Config, Ending, Fault, Limits, Outcome, Sandbox};
 
 use crate::groups::memory_is_bounded;
 use crate::{limits, run, run_with, sandbox, text};
@@ -103,6 +103,56 @@ fn memory_of_several_processes_counts_together() {
     };
     let source = "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (60 << 20)\n        time.sleep(100)\ntime.sleep(100)";
     assert_eq!(run_with(source, b"", &limits).ending, Ending::MemoryLimit);
+}
+
+/// Whether by a control group or by address space and looks from outside, with the warm interpreter or without: its own
+/// memory is never the program's.
+#[test]
+fn a_memory_limit_means_the_same_in_every_way() {
+    let one = |bytes: u64| format!("x = b'x' * {bytes}\nprint(len(x))");
+    let four = |bytes: u64| {
+        format!(
+            "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        x = b'x' * {}\n        time.sleep(1)\n        os._exit(0)\n\
+             try:\n    while True: os.wait()\nexcept ChildProcessError: pass",
+            bytes / 4
+        )
+    };
+    // Each process copies up to a mebibyte of the interpreter, which a control group counts.
+    let (margin_of_one, margin_of_four) = (2 << 20, 6 << 20);
+    for (warm, groups) in [(true, true), (true, false), (false, true), (false, false)] {
+        let own = Sandbox::new(Config {
+            warm,
+            groups,
+            ..Config::default()
+        });
+        let own = own.expect("a sandbox");
+        for memory_bytes in [32 << 20, 128 << 20] {
+            let limits = Limits {
+                memory_bytes,
+                wall: Duration::from_secs(60),
+                ..limits()
+            };
+            let ending = |source: &str| {
+                let mut results = (0..20).map(|_| own.run(source, b"", &limits));
+                let one = results.find(|r| !matches!(r, Err(Fault::Overloaded { .. })));
+                one.expect("a machine with time").expect("ran").ending
+            };
+            let case = format!("warm {warm}, groups {groups}, {memory_bytes}");
+            for (below, above) in [
+                (
+                    one(memory_bytes - margin_of_one),
+                    one(memory_bytes + margin_of_one),
+                ),
+                (
+                    four(memory_bytes - margin_of_four),
+                    four(memory_bytes + margin_of_four),
+                ),
+            ] {
+                assert_eq!(ending(&below), Ending::Exited(0), "{case}: {below}");
+                assert_eq!(ending(&above), Ending::MemoryLimit, "{case}: {above}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod leftovers;
 mod lent;
 mod limits;
 mod modes;
+mod refused;
+mod soak;
 mod users;
 mod warm;
 
@@ -97,4 +99,16 @@ fn alone(test: &str) -> std::process::Command {
         test,
     ]);
     command
+}
+
+/// Has a test of this binary run alone (see [`alone`]) and pass; what it printed.
+fn passes(command: &mut std::process::Command) -> String {
+    let output = command.output().expect("started");
+    let said = text(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{command:?}: {said}\n{}",
+        text(&output.stderr)
+    );
+    said
 }

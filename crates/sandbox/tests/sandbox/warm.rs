@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rlef_sandbox::{Config, Ending, Limits, Outcome, Sandbox};
 
-use crate::{config, interpreters, leftovers, limits, text};
+use crate::{alone, config, interpreters, leftovers, limits, passes, text};
 
 /// A sandbox of its own with one slot, so that runs follow each other in the very same place.
 fn own() -> Sandbox {
@@ -301,16 +301,7 @@ fn losing_the_warm_interpreter_costs_nobody_a_verdict() {
     if !config().warm {
         return;
     }
-    let output = crate::alone("warm::warm_interpreters_are_killed")
-        .env("ALONE", "1")
-        .output()
-        .expect("ran");
-    let said = text(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}\n{}",
-        text(&output.stderr)
-    );
+    passes(alone("warm::warm_interpreters_are_killed").env("ALONE", "1"));
 }
 
 #[test]

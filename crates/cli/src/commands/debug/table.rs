@@ -1,5 +1,7 @@
 //! The dialog on the table and the commands that move it.
 
+use std::path::Path;
+
 use anyhow::Result;
 use rlef_env::{Episode, Step, StepError};
 use rlef_judge::{Judge, Stop};
@@ -10,7 +12,7 @@ use super::console::{Console, Input};
 use super::show::{self, Style};
 use crate::commands::{judge, problems};
 use crate::settings::nearest;
-use crate::text;
+use crate::{parts, text};
 
 /// Name, argument, what it does.
 pub const COMMANDS: [(&str, &str, &str); 13] = [
@@ -211,11 +213,9 @@ impl<'a> Table<'a> {
         if path.is_empty() {
             return "`file` needs the path of a program\n".into();
         }
-        let name = text::line(path, 200);
-        match std::fs::read(path).map(String::from_utf8) {
-            Err(error) => format!("cannot read {name}: {error}\n"),
-            Ok(Err(_)) => format!("{name} is not UTF-8 text\n"),
-            Ok(Ok(code)) => {
+        match parts::text(Path::new(path)) {
+            Err(error) => format!("{}\n", text::visible(&text::error(&error))),
+            Ok(code) => {
                 let answer = fenced(&code);
                 self.style.heading("assistant: from a file")
                     + &show::body(&answer)

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rlef_rl::{Metrics, TrainConfig};
 
+use crate::output::room;
+
 /// An open run folder.
 pub struct RunFolder {
     dir: PathBuf,
@@ -18,8 +20,8 @@ impl RunFolder {
     /// The folder that [`RunFolder::create`] would make.
     ///
     /// # Errors
-    /// If the folder that was typed already holds a run.
-    pub fn name(typed: Option<&Path>) -> Result<PathBuf> {
+    /// If the folder that was typed already holds something, or could not be made or take `bytes`.
+    pub fn name(typed: Option<&Path>, bytes: u64) -> Result<PathBuf> {
         let dir = match typed {
             Some(dir) => dir.to_owned(),
             None => (1..)
@@ -27,21 +29,26 @@ impl RunFolder {
                 .find(|d| !d.exists())
                 .context("no free run folder")?,
         };
-        if dir.join("metrics.jsonl").exists() {
-            bail!(
-                "{} already holds a run; give another --out, or remove it",
-                dir.display()
-            );
-        }
-        if dir.exists() && !dir.is_dir() {
-            bail!("{} is a file; give another --out", dir.display());
+        room(&dir, bytes).context("the run folder")?;
+        // Whatever is there, a run's files must not come between it or take its place.
+        if dir.is_dir() {
+            let mut entries =
+                fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+            if entries.next().is_some() {
+                let held = if dir.join("metrics.jsonl").exists() {
+                    "already holds a run"
+                } else {
+                    "is not empty"
+                };
+                bail!("{} {held}; give another --out, or remove it", dir.display());
+            }
         }
         Ok(dir)
     }
 
     /// Makes the folder and writes the settings into it.
-    pub fn create(typed: Option<&Path>, config: &TrainConfig) -> Result<Self> {
-        let dir = Self::name(typed)?;
+    pub fn create(typed: Option<&Path>, bytes: u64, config: &TrainConfig) -> Result<Self> {
+        let dir = Self::name(typed, bytes)?;
         fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let version = format!("# rlef {}\n", env!("CARGO_PKG_VERSION"));
         write(

@@ -92,7 +92,13 @@ impl Measure<'_> {
         if turns > 1 {
             wanted.push(("base, independent tries", base, 1, mode));
             wanted.push(("trained, independent tries", trained, 1, mode));
-            if problems.len() > 1 {
+            // A donor is another problem with public tests.
+            if problems
+                .iter()
+                .filter(|p| !p.public_tests.is_empty())
+                .count()
+                > 1
+            {
                 let random = FeedbackMode::Random;
                 wanted.push(("trained, random feedback", trained, turns, random));
             }

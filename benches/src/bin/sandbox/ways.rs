@@ -1,0 +1,265 @@
+//! The ways of running the program.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rlef_benches::{children, cpu, said, wait_for_others};
+use rlef_sandbox::{Config, Ending, Limits, Sandbox};
+
+/// Tests of a candidate.
+const TESTS: u32 = 10;
+
+/// What is run.
+pub struct Setting {
+    pub python: PathBuf,
+    folder: tempfile::TempDir,
+    source: String,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Setting {
+    pub fn new(python: &Path, source: &str, input: Vec<u8>) -> Result<Self> {
+        // A version manager's script in front of the interpreter is not the interpreter's cost.
+        let real = said(
+            &python.to_string_lossy(),
+            &["-c", "import sys; print(sys.executable)"],
+        );
+        if real.is_empty() {
+            bail!("cannot start {}", python.display());
+        }
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("main.py"), source)?;
+        std::fs::write(folder.path().join("input"), &input)?;
+        let mut setting = Self {
+            python: real.into(),
+            folder,
+            source: source.into(),
+            input,
+            output: vec![],
+        };
+        let bare = setting.bare();
+        setting.output = setting.command(&bare)?;
+        Ok(setting)
+    }
+
+    fn file(&self) -> String {
+        self.folder.path().join("main.py").display().to_string()
+    }
+
+    /// The words of a command that runs the program without any isolation.
+    pub fn bare(&self) -> Vec<String> {
+        vec![self.python.display().to_string(), self.file()]
+    }
+
+    /// The program in bubblewrap, with the namespaces and the private folders that this sandbox has.
+    pub fn bubblewrap(&self) -> Vec<String> {
+        let folder = self.folder.path().display().to_string();
+        let mut words: Vec<String> = [
+            "bwrap",
+            "--unshare-all",
+            "--new-session",
+            "--die-with-parent",
+            "--ro-bind",
+            "/",
+            "/",
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--tmpfs",
+            "/tmp",
+            "--ro-bind",
+            &folder,
+            "/tmp/box",
+            "--chdir",
+            "/tmp",
+        ]
+        .map(String::from)
+        .to_vec();
+        words.extend([self.python.display().to_string(), "/tmp/box/main.py".into()]);
+        words
+    }
+
+    fn firejail(&self) -> Vec<String> {
+        let folder = self.folder.path().display().to_string();
+        let mut words: Vec<String> = [
+            "firejail",
+            "--quiet",
+            "--noprofile",
+            "--net=none",
+            "--seccomp",
+            "--caps.drop=all",
+        ]
+        .map(String::from)
+        .to_vec();
+        words.extend([
+            format!("--read-only={folder}"),
+            self.python.display().to_string(),
+            self.file(),
+        ]);
+        words
+    }
+
+    pub fn command(&self, words: &[String]) -> Result<Vec<u8>> {
+        let (program, arguments) = words.split_first().context("an empty command")?;
+        let output = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::from(File::open(self.folder.path().join("input"))?))
+            .output()
+            .with_context(|| format!("cannot start {program}"))?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        if !self.output.is_empty() && output.stdout != self.output {
+            bail!("{program} gives another output");
+        }
+        Ok(output.stdout)
+    }
+
+    pub fn sandboxed(&self, sandbox: &Sandbox) -> Result<()> {
+        self.same(&sandbox.run(&self.source, &self.input, &limits())?)
+    }
+
+    fn candidate(&self, sandbox: &Sandbox) -> Result<()> {
+        let candidate = sandbox.candidate(&self.source);
+        (0..TESTS).try_for_each(|_| self.same(&candidate.run(&self.input, &limits())?))
+    }
+
+    fn same(&self, outcome: &rlef_sandbox::Outcome) -> Result<()> {
+        if outcome.ending != Ending::Exited(0) || outcome.stdout != self.output {
+            bail!(
+                "in the sandbox the program does something else: {}",
+                outcome.ending
+            );
+        }
+        Ok(())
+    }
+
+    /// CPU milliseconds of a run that is forked from an interpreter with the program's modules, without isolation.
+    pub fn floor(&self, runs: u32) -> Result<f64> {
+        let server = self.folder.path().join("floor.py");
+        std::fs::write(&server, include_str!("floor.py"))?;
+        let used = |runs: u32| -> Result<f64> {
+            let before = cpu()?;
+            let status = Command::new(&self.python)
+                .args(["-S".as_ref(), server.as_os_str()])
+                .arg(runs.to_string())
+                .arg(self.file())
+                .arg(self.folder.path().join("input"))
+                .args(["collections", "heapq", "json", "random", "re"])
+                .status()?;
+            if !status.success() {
+                bail!("the program fails when it is forked");
+            }
+            Ok((cpu()?.saturating_sub(before)).as_secs_f64() * 1e3)
+        };
+        Ok((used(runs)? - used(0)?) / f64::from(runs))
+    }
+
+    /// The sandbox, with or without the warm interpreter.
+    pub fn sandbox(&self, warm: bool) -> Result<Sandbox> {
+        let config = Config {
+            interpreter: Some(self.python.clone()),
+            warm,
+            ..Config::default()
+        };
+        Ok(Sandbox::new(config)?)
+    }
+}
+
+fn limits() -> Limits {
+    Limits::with_cpu(Duration::from_secs(20))
+}
+
+/// One way of running the program.
+pub struct Way {
+    pub name: String,
+    /// Tests that one run counts for.
+    pub tests: u32,
+    how: How,
+    set_up: Duration,
+}
+
+enum How {
+    Command(Vec<String>),
+    Run(Box<Sandbox>),
+    Candidate(Box<Sandbox>),
+}
+
+impl Way {
+    /// The bare interpreter first; of the others those that are installed.
+    pub fn all(setting: &Setting) -> Result<Vec<Self>> {
+        let mut all = vec![Self::command("bare `python3 file.py`", setting.bare())];
+        let sandboxes: [(&str, bool, u32, fn(Box<Sandbox>) -> How); 3] = [
+            ("**rlef**, one test", true, 1, How::Run),
+            (
+                "**rlef**, candidate with 10 tests, compiling included",
+                true,
+                TESTS,
+                How::Candidate,
+            ),
+            ("rlef, interpreter started afresh", false, 1, How::Run),
+        ];
+        for (name, warm, tests, how) in sandboxes {
+            let make = || -> Result<Self> {
+                let way = Self {
+                    name: name.into(),
+                    tests,
+                    how: how(Box::new(setting.sandbox(warm)?)),
+                    set_up: Duration::ZERO,
+                };
+                // Once before it counts: what is made only once is there.
+                way.run(setting)?;
+                Ok(way)
+            };
+            let before = cpu()?;
+            drop(make().context(name)?);
+            let set_up = cpu()?.saturating_sub(before);
+            all.push(Self { set_up, ..make()? });
+        }
+        for (program, name, words) in [
+            ("bwrap", "bubblewrap", setting.bubblewrap()),
+            ("firejail", "firejail", setting.firejail()),
+        ] {
+            let version = said(program, &["--version"]);
+            if version.is_empty() {
+                eprintln!("{program} is not installed: left out");
+                continue;
+            }
+            all.push(Self::command(&format!("{name} ({version})"), words));
+        }
+        Ok(all)
+    }
+
+    fn command(name: &str, words: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            tests: 1,
+            how: How::Command(words),
+            set_up: Duration::ZERO,
+        }
+    }
+
+    pub fn run(&self, setting: &Setting) -> Result<()> {
+        match &self.how {
+            How::Command(words) => {
+                let known = children();
+                setting.command(words)?;
+                // Some commands end before what they have started.
+                wait_for_others(&known);
+                Ok(())
+            }
+            How::Run(sandbox) => setting.sandboxed(sandbox),
+            How::Candidate(sandbox) => setting.candidate(sandbox),
+        }
+    }
+
+    /// Takes it down; what setting it up took is returned.
+    pub fn end(self) -> Duration {
+        self.set_up
+    }
+}
