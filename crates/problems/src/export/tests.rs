@@ -23,6 +23,8 @@ fn reward(task: &Path, program: &str) -> String {
         .arg(task.join("tests/check.py"))
         .env("RLEF_SOLUTION", &solution)
         .env("RLEF_REWARD", &reward)
+        // The interpreter here may be one that no other user can run.
+        .env("RLEF_USER", "")
         .status()
         .expect("python3 on PATH");
     assert!(status.success());
@@ -35,10 +37,6 @@ fn reward(task: &Path, program: &str) -> String {
 #[test]
 fn a_harbor_task_rewards_what_is_right() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Where the tests run as another user, it must get at the program.
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))
-        .expect("opened");
     let problem = problem();
     let task = write_harbor_task(folder.path(), &problem).expect("written");
     for name in [

@@ -43,7 +43,7 @@ impl Literal {
                 item.write_json(tuples, out)?;
             }
             out.push(']');
-            Ok(())
+            Ok::<(), String>(())
         };
         match self {
             Self::None => out.push_str("null"),

@@ -8,13 +8,16 @@ import collections
 import json
 import os
 import pathlib
+import pwd
 import re
 import resource
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOLUTION = os.environ.get("RLEF_SOLUTION", "/app/solution.py")
+USER = os.environ.get("RLEF_USER", "nobody")
 REWARD = pathlib.Path(os.environ.get("RLEF_REWARD", "/logs/verifier/reward.txt"))
 MOST_OUTPUT = 64 << 20
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,18})?")
@@ -104,8 +107,8 @@ def limits(config):
 
 
 def passes(config, source, answer):
-    as_nobody = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    with open("/dev/shm/output" if os.path.isdir("/dev/shm") else "/tmp/output", "w+b") as output:
+    other = {"user": USER, "group": pwd.getpwnam(USER).pw_gid, "extra_groups": []} if os.geteuid() == 0 and USER else {}
+    with tempfile.TemporaryFile() as output:
         with open(source, "rb") as stdin:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             try:
@@ -116,7 +119,7 @@ def passes(config, source, answer):
                     stderr=subprocess.DEVNULL,
                     timeout=config["time_limit_s"] * 3 + 2,
                     preexec_fn=limits(config),
-                    **as_nobody,
+                    **other,
                 ).returncode
             except subprocess.TimeoutExpired:
                 return False
