@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use rlef_problems::{Checker, Problem, ProblemSet, SPLITS, TestCase, jsonl, micro};
+use rlef_problems::{
+    Checker, Numbers, Problem, ProblemSet, SPLITS, TestCase, WhiteSpace, jsonl, micro,
+};
 
 use crate::args::{Family, Generate, List, Problems, ProblemsCommand, Show};
 use crate::parts;
@@ -139,7 +141,24 @@ fn show(args: &Show) -> Result<()> {
 fn checker(checker: &Checker) -> String {
     match checker {
         Checker::Lines => "lines".into(),
-        Checker::Tokens { case_sensitive } => format!("tokens{}", letters(*case_sensitive)),
+        Checker::Exact => "bytes".into(),
+        Checker::Tokens {
+            case_sensitive,
+            white_space,
+            numbers,
+        } => format!(
+            "tokens{}{}{}",
+            letters(*case_sensitive),
+            match white_space {
+                WhiteSpace::Lines => "",
+                WhiteSpace::Any => ", white space only separates",
+                WhiteSpace::Exact => ", white space exact",
+            },
+            numbers.as_ref().map(within).unwrap_or_default()
+        ),
+        Checker::AnyOrder { case_sensitive } => {
+            format!("lines in any order{}", letters(*case_sensitive))
+        }
         Checker::Float {
             abs,
             rel,
@@ -160,8 +179,21 @@ fn checker(checker: &Checker) -> String {
             };
             format!("the returned value (numbers within {abs} or {rel} × the expected one{kind})")
         }
+        Checker::Validator(validator) => format!("its output validator ({})", validator.language),
         Checker::Custom(_) => "a program of its own (cannot be judged)".into(),
     }
+}
+
+fn within(numbers: &Numbers) -> String {
+    let whole = if numbers.integers_exact {
+        ", whole ones exact"
+    } else {
+        ""
+    };
+    format!(
+        ", numbers within {} or {} × the expected one{whole}",
+        numbers.abs, numbers.rel
+    )
 }
 
 fn letters(case_sensitive: bool) -> &'static str {

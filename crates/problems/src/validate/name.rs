@@ -11,6 +11,11 @@ pub(super) fn blank(name: &str) -> Option<String> {
     first(name, |c| c.is_whitespace().then_some("white space"))
 }
 
+/// Whether a character is one that [`hidden`] finds.
+pub(crate) fn is_hidden(c: char) -> bool {
+    kind(c).is_some()
+}
+
 fn first(name: &str, kind: impl Fn(char) -> Option<&'static str>) -> Option<String> {
     let mut all = name.chars().zip(1..);
     let (c, at, kind) = all.find_map(|(c, at)| Some((c, at, kind(c)?)))?;
