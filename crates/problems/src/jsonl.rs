@@ -126,10 +126,7 @@ impl<R: BufRead> Reader<R> {
             return None;
         }
         let problem = self.read();
-        self.failed = matches!(
-            problem,
-            Err(JsonlError::Io { .. } | JsonlError::TooLong { .. })
-        );
+        self.failed = matches!(problem, Err(JsonlError::Io { .. }));
         problem.transpose()
     }
 
@@ -155,6 +152,7 @@ impl<R: BufRead> Reader<R> {
             self.line += 1;
             self.bytes += read as u64;
             if read as u64 > LONGEST_LINE {
+                self.skip_line()?;
                 return Err(JsonlError::TooLong {
                     file: self.file.clone(),
                     line: self.line,
@@ -162,6 +160,23 @@ impl<R: BufRead> Reader<R> {
             }
             if !text.trim_ascii().is_empty() {
                 return self.parse(text.trim_ascii()).map(Some);
+            }
+        }
+    }
+
+    /// The rest of a line that is too long, so that the next one can be read.
+    fn skip_line(&mut self) -> Result<(), JsonlError> {
+        loop {
+            let buffer = self.source.fill_buf().map_err(|source| JsonlError::Io {
+                file: self.file.clone(),
+                source,
+            })?;
+            let end = buffer.iter().position(|&byte| byte == b'\n');
+            let count = end.map_or(buffer.len(), |at| at + 1);
+            self.source.consume(count);
+            self.bytes += count as u64;
+            if end.is_some() || count == 0 {
+                return Ok(());
             }
         }
     }
@@ -383,6 +398,16 @@ impl Rows for FileRows {
                     file,
                     place,
                     field: "id".to_owned(),
+                    message,
+                }))
+            }
+            Err(JsonlError::TooLong { file, .. }) => {
+                let message = format!("is longer than {} MiB", LONGEST_LINE >> 20);
+                let field = ".".to_owned();
+                Err(ImportError::Row(BadRow {
+                    file,
+                    place,
+                    field,
                     message,
                 }))
             }

@@ -16,7 +16,7 @@ pub const EXIT_WRONG_ANSWER: i32 = 43;
 pub struct Validator {
     /// The language it is written in, named as for solutions; `script` where a `build` or `run` file of its own says how.
     pub language: String,
-    /// The file that is run or compiled, one of `files`.
+    /// The file that is run, or compiled together with the other sources in its language; one of `files`.
     pub entry: String,
     /// All of its files; paths are relative to one folder.
     pub files: Vec<SourceFile>,

@@ -1,13 +1,13 @@
 //! The same lines in any order.
 //!
 //! Sorting the lines of a large output would take many times its size in memory. Instead each line is hashed, and the
-//! hashes are summed in buckets: outputs with the same lines have the same sums. Hashes are of 128 bits under a key that
-//! is drawn for each process, so that no program can aim at a sum; two different outputs are taken for the same with a
-//! chance below 2^-100.
+//! hashes are summed in buckets: outputs with the same lines have the same sums. Hashes are of 128 bits under keys that
+//! are drawn for each process and never shown, so that no program can aim at a sum, and that different lines make the
+//! same sums is less likely than a fault of the memory.
 
 use super::{Comparison, Lines, Tokens, differs, is_empty};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 /// Buckets: enough that the lines of one of them, of millions, are few.
@@ -78,29 +78,37 @@ fn bucket(hash: u128) -> usize {
     (hash >> 64) as usize % BUCKETS
 }
 
-/// Of the tokens of a line.
+/// The hash of the tokens of a line, in two lanes of 64 bits.
 fn hash(line: &[u8], case_sensitive: bool) -> u128 {
-    static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
-    let [first, second] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
-    let (mut first, mut second) = (first.build_hasher(), second.build_hasher());
+    static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
+    let &[mut a, mut b, key_a, key_b] = KEYS.get_or_init(|| {
+        let state = RandomState::new();
+        // Odd, so that multiplying loses nothing.
+        [1u8, 2, 3, 4].map(|number| state.hash_one(number) | 1)
+    });
+    let mut mix = |word: u64| {
+        a = folded(a ^ word, key_a);
+        b = folded(b ^ word.rotate_left(32), key_b);
+    };
     for (_, token) in Tokens::new(line) {
-        let mut write = |bytes: &[u8]| {
-            first.write(bytes);
-            second.write(bytes);
-        };
-        if case_sensitive {
-            write(token);
-        } else {
-            let mut lower = [0u8; 64];
-            for part in token.chunks(lower.len()) {
-                let lower = lower.get_mut(..part.len()).unwrap_or_default();
-                lower.copy_from_slice(part);
-                lower.make_ascii_lowercase();
-                write(lower);
+        for part in token.chunks(8) {
+            let mut word = [0u8; 8];
+            word.get_mut(..part.len())
+                .unwrap_or_default()
+                .copy_from_slice(part);
+            if !case_sensitive {
+                word.make_ascii_lowercase();
             }
+            mix(u64::from_le_bytes(word));
         }
-        // White space is in no token, so the end of one cannot be mistaken.
-        write(b" ");
+        // Where tokens end matters, and so does a zero byte at the end of one.
+        mix(token.len() as u64);
     }
-    u128::from(first.finish()) << 64 | u128::from(second.finish())
+    u128::from(a) << 64 | u128::from(b)
+}
+
+/// Both halves of a product.
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product >> 64) as u64 ^ product as u64
 }

@@ -144,8 +144,10 @@ fn instruction(problem: &Problem) -> String {
 }
 
 fn settings(problem: &Problem) -> String {
-    // Each test may take its wall-clock limit, as `check.py` has it, and be slow to start.
-    let verifier = problem.private_tests.len() as f64 * (problem.time_limit_s * 3.0 + 2.0) + 60.0;
+    // Tests that take their time, and one that waits as long as `check.py` lets it.
+    let verifier = problem.private_tests.len() as f64 * (problem.time_limit_s * 3.0 + 2.0)
+        + problem.time_limit_s * 10.0
+        + 90.0;
     let memory = problem.memory_limit_mb.max(512).saturating_add(512);
     let id = toml_text(&problem.id);
     format!(

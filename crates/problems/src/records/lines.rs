@@ -42,7 +42,10 @@ impl Lines {
     }
 
     fn bad(&self, field: &str, message: String) -> ImportError {
-        let place = Place::Line(self.line);
+        let place = match self.array {
+            Some(_) => Place::Row(self.line as u64),
+            None => Place::Line(self.line),
+        };
         ImportError::Row(BadRow {
             file: self.file.clone(),
             place,

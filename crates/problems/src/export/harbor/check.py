@@ -117,7 +117,8 @@ def passes(config, source, answer):
                     stdin=stdin,
                     stdout=output,
                     stderr=subprocess.DEVNULL,
-                    timeout=config["time_limit_s"] * 3 + 2,
+                    # CPU time decides; this is for programs that sleep, on a machine that may be busy.
+                    timeout=config["time_limit_s"] * 10 + 30,
                     preexec_fn=limits(config),
                     **other,
                 ).returncode

@@ -72,7 +72,14 @@ impl Config {
         let named = word(fields.get("problem_format_version"));
         let version = match named.as_deref() {
             None | Some("legacy" | "legacy-icpc" | "icpc") => Version::Legacy,
-            Some(version) if version.starts_with("2023-07") || version == "draft" => Version::V2023,
+            // 2025-09 keeps the layout of 2023-07.
+            Some(version)
+                if version.starts_with("2023-07")
+                    || version.starts_with("2025-09")
+                    || version == "draft" =>
+            {
+                Version::V2023
+            }
             Some(other) => {
                 let message = format!("is `{other}`; `legacy` and `2023-07` are read");
                 return wrong("problem_format_version", &message);
