@@ -267,6 +267,7 @@ impl Kit {
         let terms = Terms {
             baseline: COMPILER_SPACE,
             address_space: compile.address_space,
+            sampled: true,
             stack: COMPILER_STACK,
             processes: 0,
             out_of_memory: Vec::new(),
@@ -297,6 +298,7 @@ impl Kit {
         let terms = Terms {
             baseline: run.own_memory_mb.saturating_mul(1 << 20),
             address_space: run.address_space,
+            sampled: true,
             stack: {
                 let bytes = run.stack_mb.saturating_mul(1 << 20);
                 (bytes, bytes)
