@@ -60,6 +60,9 @@ pub(crate) struct Terms {
     pub baseline: Baseline,
     /// Whether address space is bounded where memory itself is not: some runtimes reserve far more than they use.
     pub address_space: bool,
+    /// Whether the limit on memory is kept by looking at what is resident where memory itself is not bounded. What is
+    /// mapped is then bounded more widely, with room for a stack for each thread.
+    pub sampled: bool,
     /// Soft and hard limit of the stack.
     pub stack: (u64, u64),
     /// Processes and threads that the language itself needs.
@@ -74,6 +77,7 @@ impl Terms {
         Self {
             baseline,
             address_space: true,
+            sampled: false,
             stack: STACK_BYTES,
             processes: 0,
             out_of_memory: Vec::new(),
@@ -313,6 +317,10 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
                 .saturating_mul(times)
                 .saturating_add(more)
         }
+        _ if terms.sampled => {
+            let stacks = u64::from(limits.processes).saturating_mul(terms.stack.0);
+            limits.memory_bytes.saturating_add(stacks)
+        }
         _ => limits.memory_bytes,
     };
     let cpu = limits.cpu.min(FOREVER);
@@ -436,7 +444,7 @@ impl Run<'_> {
             if group.is_some_and(Group::over_bound) {
                 self.end(Stop::Memory)?;
             }
-        } else if used.processes > 1 || !self.terms.address_space {
+        } else if used.processes > 1 || self.terms.sampled {
             // One process is held by its address space, where that is bounded; several together are not. What they share
             // with the warm interpreter is counted for each in its part, so that all of them have no more of it than one
             // has.

@@ -270,6 +270,7 @@ impl Kit {
                 resident: COMPILER_SPACE,
             },
             address_space: compile.address_space,
+            sampled: true,
             stack: COMPILER_STACK,
             processes: 0,
             out_of_memory: Vec::new(),
@@ -306,6 +307,7 @@ impl Kit {
                 }
             },
             address_space: run.address_space,
+            sampled: true,
             stack: {
                 let bytes = run.stack_mb.saturating_mul(1 << 20);
                 (bytes, bytes)

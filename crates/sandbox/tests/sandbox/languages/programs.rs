@@ -151,16 +151,23 @@ fn memory_is_bounded_in_every_language() {
         "",
         &limits,
         |language, outcome| {
-            // malloc says no; what a program makes of that is its own affair.
-            let wanted = match language {
-                "c" if !memory_is_bounded() => Ending::Exited(9),
-                _ => Ending::MemoryLimit,
-            };
+            // malloc may say no before anybody looks; what a program makes of that is its own affair.
+            let refused =
+                !memory_is_bounded() && language == "c" && outcome.ending == Ending::Exited(9);
             let said = text(&outcome.stderr);
-            assert_eq!(outcome.ending, wanted, "{language}: {said}");
-            // The runtime's own part included.
+            assert!(
+                outcome.ending == Ending::MemoryLimit || refused,
+                "{language}: {:?}, {said}",
+                outcome.ending
+            );
+            // The runtime's own part included; where memory is only looked at, some more.
+            let most = if memory_is_bounded() {
+                700 << 20
+            } else {
+                1300 << 20
+            };
             let peak = outcome.peak_memory_bytes.unwrap_or(0);
-            assert!(peak < 700 << 20, "{language}: {peak}");
+            assert!(peak < most, "{language}: {peak}");
         },
     );
 }
