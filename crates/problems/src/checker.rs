@@ -1,11 +1,14 @@
 //! Compares what a program printed with what it should have printed: on bytes, in linear time, in the trusted process.
-//! It runs no checker programs (`custom`); such problems can be read but not judged.
+//! It runs no programs: what a `validator` decides is asked of it by the judge, and `custom` ones are not run at all.
 
+mod any_order;
+mod exact;
 mod number;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
-use crate::Checker;
+use crate::{Checker, Numbers, WhiteSpace};
 use number::Number;
 
 /// Longest excerpt of a line in a [`Difference`], in characters; what is longer ends in `…`.
@@ -54,6 +57,12 @@ pub enum CheckerError {
          use problems whose checker is `lines`, `tokens` or `float`"
     )]
     Custom,
+    /// An output validator must be run.
+    #[error(
+        "the checker is `validator`: a program that comes with the problem decides on each output, \
+         so outputs cannot be compared without running it"
+    )]
+    Validator,
     /// What was printed is no value.
     #[error(
         "the checker is `value`, which compares what a function returns, not what a program prints"
@@ -76,16 +85,36 @@ impl Default for Checker {
     fn default() -> Self {
         Self::Tokens {
             case_sensitive: true,
+            white_space: WhiteSpace::Lines,
+            numbers: None,
         }
     }
 }
 
 impl Checker {
+    /// The rule of CodeContests: tokens without their case, whatever white space is between them; whole numbers
+    /// exactly, others within 1e-5 (absolute).
+    pub fn code_contests() -> Self {
+        Self::Tokens {
+            case_sensitive: false,
+            white_space: WhiteSpace::Any,
+            numbers: Some(Numbers {
+                abs: 1e-5,
+                rel: 0.0,
+                integers_exact: true,
+            }),
+        }
+    }
+
     /// Compares the output of a program with the expected one.
     ///
     /// * `lines`: the same lines; white space at the ends of lines and of the output does not count.
+    /// * `exact`: the same bytes.
     /// * `tokens`: the same tokens (what stands between white space) with line breaks at the same places; the amount of
-    ///   white space, empty lines, and white space at either end do not count.
+    ///   white space, empty lines, and white space at either end do not count. Where the setting `white_space` is `any`,
+    ///   line breaks do not count either; where it is `exact`, all white space does. With `numbers`, two decimal numbers
+    ///   within its tolerance are the same.
+    /// * `any_order`: the same lines in any order, compared by their tokens; empty lines do not count.
     /// * `float`: as tokens, but where the expected token is a decimal number, a number within `abs` or within
     ///   `rel` × |expected| is as good. Only plain decimal notation is a number: `nan`, `inf`, `0x1p3` and `1_000` are
     ///   words, and right only where they are expected letter for letter.
@@ -98,9 +127,23 @@ impl Checker {
         self.check()?;
         let comparison = match self {
             Self::Lines => compare_lines(expected, got),
-            Self::Tokens { case_sensitive } => compare_tokens(expected, got, |expected, got| {
-                same_word(expected, got, *case_sensitive)
-            }),
+            Self::Exact => exact::compare(expected, got),
+            Self::Tokens {
+                case_sensitive,
+                white_space,
+                numbers,
+            } => {
+                let same = |expected: &[u8], got: &[u8]| {
+                    same_word(expected, got, *case_sensitive)
+                        || numbers.is_some_and(|rule| rule.same(expected, got))
+                };
+                match white_space {
+                    WhiteSpace::Lines => compare_tokens(expected, got, same),
+                    WhiteSpace::Any => tokens::compare(expected, got, false, same),
+                    WhiteSpace::Exact => tokens::compare(expected, got, true, same),
+                }
+            }
+            Self::AnyOrder { case_sensitive } => any_order::compare(expected, got, *case_sensitive),
             Self::Float {
                 abs,
                 rel,
@@ -109,6 +152,7 @@ impl Checker {
                 same_word(expected, got, *case_sensitive) || same_number(expected, got, *abs, *rel)
             }),
             Self::Value { .. } => return Err(CheckerError::Value),
+            Self::Validator(_) => return Err(CheckerError::Validator),
             Self::Custom(_) => return Err(CheckerError::Custom),
         };
         Ok(comparison)
@@ -119,7 +163,13 @@ impl Checker {
     /// # Errors
     /// [`CheckerError::Tolerance`]
     pub fn check(&self) -> Result<(), CheckerError> {
-        if let Self::Float { abs, rel, .. } | Self::Value { abs, rel, .. } = self {
+        if let Self::Float { abs, rel, .. }
+        | Self::Value { abs, rel, .. }
+        | Self::Tokens {
+            numbers: Some(Numbers { abs, rel, .. }),
+            ..
+        } = self
+        {
             for (field, value, largest) in [("abs", *abs, LARGEST_ABS), ("rel", *rel, LARGEST_REL)]
             {
                 if !(0.0..=largest).contains(&value) {
@@ -132,6 +182,20 @@ impl Checker {
             }
         }
         Ok(())
+    }
+}
+
+impl Numbers {
+    fn same(&self, expected: &[u8], got: &[u8]) -> bool {
+        match (Number::parse(expected), Number::parse(got)) {
+            (Some(expected), Some(got))
+                if self.integers_exact && expected.is_whole() && got.is_whole() =>
+            {
+                expected.is_near(&got, 0.0, 0.0)
+            }
+            (Some(expected), Some(got)) => expected.is_near(&got, self.abs, self.rel),
+            _ => false,
+        }
     }
 }
 

@@ -1,9 +1,12 @@
-//! Problem files: JSON, one problem a line. Reading streams, checks every problem (see [`Problem::validate`]) and says
-//! where a mistake is. It knows one file at a time; sets with splits are made of files in [`crate::ProblemSet`].
+//! Problem files: JSON, one problem a line (FORMAT.md in this crate describes it). Reading streams, checks every problem
+//! (see [`Problem::validate`]) and says where a mistake is. It knows one file at a time; sets with splits are made of
+//! files in [`crate::ProblemSet`].
 
 #[cfg(test)]
 mod tests;
 
+use crate::import::{BadRow, Found, ImportError, Place, Rows};
+use crate::write::Replacement;
 use crate::{Invalid, Problem};
 use std::collections::HashMap;
 use std::fs::File;
@@ -78,6 +81,7 @@ pub struct Reader<R> {
     source: R,
     file: String,
     line: usize,
+    bytes: u64,
     lines_of_ids: HashMap<String, usize>,
     failed: bool,
 }
@@ -109,9 +113,24 @@ impl<R: BufRead> Reader<R> {
             source,
             file: file.into(),
             line: 0,
+            bytes: 0,
             lines_of_ids: HashMap::new(),
             failed: false,
         }
+    }
+
+    /// As [`next`](Iterator::next), but goes on after a line that is no problem: what it returns next is the line after.
+    /// Only when the source cannot be read is nothing left.
+    pub fn next_line(&mut self) -> Option<Result<Problem, JsonlError>> {
+        if self.failed {
+            return None;
+        }
+        let problem = self.read();
+        self.failed = matches!(
+            problem,
+            Err(JsonlError::Io { .. } | JsonlError::TooLong { .. })
+        );
+        problem.transpose()
     }
 
     /// The number of the line that was read last, from 1.
@@ -134,6 +153,7 @@ impl<R: BufRead> Reader<R> {
                 return Ok(None);
             }
             self.line += 1;
+            self.bytes += read as u64;
             if read as u64 > LONGEST_LINE {
                 return Err(JsonlError::TooLong {
                     file: self.file.clone(),
@@ -241,7 +261,8 @@ pub fn write<'a>(
     Ok(())
 }
 
-/// Writes a file of problems, replacing one that is there.
+/// Writes a file of problems, replacing one that is there once the new one is whole: whoever reads it, at any time, even
+/// after a crash, meets the old file or the new one.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -249,13 +270,127 @@ pub fn write_file<'a>(
     path: &Path,
     problems: impl IntoIterator<Item = &'a Problem>,
 ) -> Result<(), JsonlError> {
-    let save = || {
-        let mut target = BufWriter::new(File::create(path)?);
-        write(&mut target, problems)?;
-        target.flush()
-    };
-    save().map_err(|source| JsonlError::Io {
-        file: path.display().to_string(),
-        source,
-    })
+    let mut writer = Writer::create(path)?;
+    for problem in problems {
+        writer.write(problem)?;
+    }
+    writer.finish()
+}
+
+/// Writes a file problem by problem. It takes its place only in [`finish`](Self::finish), replacing one that is there;
+/// without that, nothing is left behind.
+pub struct Writer {
+    target: BufWriter<Replacement>,
+    file: String,
+}
+
+impl Writer {
+    /// Starts a file.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(path: &Path) -> Result<Self, JsonlError> {
+        let file = path.display().to_string();
+        match Replacement::create(path) {
+            Ok(target) => Ok(Self {
+                target: BufWriter::with_capacity(1 << 16, target),
+                file,
+            }),
+            Err(source) => Err(JsonlError::Io { file, source }),
+        }
+    }
+
+    /// Adds a problem.
+    ///
+    /// # Errors
+    /// When it cannot be written, or would be too long for a reader.
+    pub fn write(&mut self, problem: &Problem) -> Result<(), JsonlError> {
+        let fail = |source| JsonlError::Io {
+            file: self.file.clone(),
+            source,
+        };
+        let line = serde_json::to_vec(problem).map_err(|error| fail(error.into()))?;
+        if line.len() as u64 >= LONGEST_LINE {
+            let most = LONGEST_LINE >> 20;
+            let what = format!(
+                "problem `{}` takes more than {most} MiB as a line; leave its largest tests out",
+                problem.id
+            );
+            return Err(fail(io::Error::other(what)));
+        }
+        self.target
+            .write_all(&line)
+            .and_then(|()| self.target.write_all(b"\n"))
+            .map_err(fail)
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// When what is left cannot be written.
+    pub fn finish(self) -> Result<(), JsonlError> {
+        let file = self.file;
+        let done = self
+            .target
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error);
+        done.and_then(Replacement::finish)
+            .map_err(|source| JsonlError::Io { file, source })
+    }
+}
+
+/// The problems of a file, for an import.
+pub(crate) fn rows(path: &Path) -> Result<FileRows, ImportError> {
+    Ok(FileRows(Reader::open(path)?))
+}
+
+pub(crate) struct FileRows(Reader<BufReader<File>>);
+
+impl Rows for FileRows {
+    fn next(&mut self) -> Option<Result<Found, ImportError>> {
+        let read = self.0.next_line()?;
+        let place = Place::Line(self.0.line);
+        Some(match read {
+            Ok(problem) => Ok(Found {
+                place,
+                problem,
+                notes: Vec::new(),
+            }),
+            Err(JsonlError::Parse {
+                file,
+                field,
+                message,
+                ..
+            }) => Err(ImportError::Row(BadRow {
+                file,
+                place,
+                field,
+                message,
+            })),
+            Err(JsonlError::Invalid { file, source, .. }) => Err(ImportError::Row(BadRow {
+                file,
+                place,
+                field: source.field,
+                message: source.problem,
+            })),
+            Err(JsonlError::Duplicate {
+                file, first, id, ..
+            }) => {
+                let message = format!(
+                    "`{id}` is already the problem of line {first}; ids are unique in a file"
+                );
+                Err(ImportError::Row(BadRow {
+                    file,
+                    place,
+                    field: "id".to_owned(),
+                    message,
+                }))
+            }
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
 }

@@ -120,11 +120,10 @@ fn problem(
         time_limit_s: 2.0,
         memory_limit_mb: 256,
         function: None,
-        checker: Checker::Tokens {
-            case_sensitive: true,
-        },
+        checker: Checker::default(),
         public_tests,
         private_tests,
+        generated_tests: Vec::new(),
         solutions,
         wrong_solutions,
         meta: meta(wording, combos.get(combo).copied(), combo),

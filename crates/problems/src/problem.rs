@@ -1,5 +1,6 @@
 //! What a problem is. Field names are those of the JSONL format (one problem a line).
 
+use crate::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,8 +23,22 @@ pub struct TestCase {
 pub enum Checker {
     /// Same lines after trailing white space is cut from each line and from the end.
     Lines,
+    /// Same bytes.
+    Exact,
     /// Same tokens on the same lines; amount of white space ignored.
     Tokens {
+        /// Whether letter case matters.
+        #[serde(default = "yes")]
+        case_sensitive: bool,
+        /// How much of the white space between tokens matters.
+        #[serde(default, skip_serializing_if = "WhiteSpace::is_default")]
+        white_space: WhiteSpace,
+        /// How far numbers may differ; none: they are words like others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        numbers: Option<Numbers>,
+    },
+    /// Same lines in any order; the amount of white space in them and empty lines are ignored.
+    AnyOrder {
         /// Whether letter case matters.
         #[serde(default = "yes")]
         case_sensitive: bool,
@@ -53,8 +68,44 @@ pub enum Checker {
         #[serde(default = "yes")]
         numbers_by_value: bool,
     },
-    /// A checking program that comes with the problem. Such problems can be read, not judged.
+    /// An output validator: a program that comes with the problem and decides on each output.
+    Validator(Validator),
+    /// A checking program of another kind that comes with the problem. Such problems can be read, not judged.
     Custom(Map<String, Value>),
+}
+
+/// What the white space between tokens means to [`Checker::Tokens`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhiteSpace {
+    /// Line breaks must be at the same places (empty lines aside); otherwise it only separates.
+    #[default]
+    Lines,
+    /// It only separates; line breaks are like blanks.
+    Any,
+    /// It must be the same, byte for byte.
+    Exact,
+}
+
+impl WhiteSpace {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How far the numbers among tokens may differ: within `abs`, or within `rel` × |expected|.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Numbers {
+    /// Largest absolute difference.
+    #[serde(default)]
+    pub abs: f64,
+    /// Largest relative difference.
+    #[serde(default)]
+    pub rel: f64,
+    /// Whether two whole numbers (no point, no exponent) must have the same value whatever the tolerances.
+    #[serde(default)]
+    pub integers_exact: bool,
 }
 
 fn yes() -> bool {
@@ -67,7 +118,7 @@ pub struct Solution {
     /// File name, for people.
     #[serde(default)]
     pub file: String,
-    /// `python` (or `python3`, the same).
+    /// `python` (or `python3`, the same), `python2`, `cpp`, `c`, `java`, `rust`, `go`, `javascript` …
     pub language: String,
     /// What kind of mistake it makes (wrong solutions only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +155,10 @@ pub struct Problem {
     pub public_tests: Vec<TestCase>,
     /// Hidden tests that decide the reward.
     pub private_tests: Vec<TestCase>,
+    /// Further hidden tests that were made by a program from others, and whose expected outputs are those of accepted
+    /// solutions. Kept apart, as they are less sure; often empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generated_tests: Vec<TestCase>,
     /// Programs that must be accepted.
     pub solutions: Vec<Solution>,
     /// Programs that must fail.
@@ -113,9 +168,14 @@ pub struct Problem {
     pub meta: Map<String, Value>,
 }
 
+/// The version of the format that this code writes, and the latest that it reads. Lines of version 1 do not name it.
+pub const FORMAT_VERSION: u64 = 1;
+
 /// A problem as it stands in a file.
 #[derive(Deserialize)]
 struct Line {
+    #[serde(default = "first_version")]
+    version: u64,
     id: String,
     #[serde(default)]
     name: String,
@@ -128,6 +188,8 @@ struct Line {
     public_tests: Vec<TestCase>,
     private_tests: Vec<TestCase>,
     #[serde(default)]
+    generated_tests: Vec<TestCase>,
+    #[serde(default)]
     solutions: Vec<Solution>,
     #[serde(default)]
     wrong_solutions: Vec<Solution>,
@@ -137,13 +199,29 @@ struct Line {
     others: Map<String, Value>,
 }
 
+fn first_version() -> u64 {
+    1
+}
+
 /// The fields that may be left out: a slip in the name of another one is noticed anyway.
-const OPTIONAL: [&str; 3] = ["function", "solutions", "wrong_solutions"];
+const OPTIONAL: [&str; 5] = [
+    "version",
+    "function",
+    "generated_tests",
+    "solutions",
+    "wrong_solutions",
+];
 
 impl TryFrom<Line> for Problem {
     type Error = String;
 
     fn try_from(line: Line) -> Result<Self, String> {
+        if !(1..=FORMAT_VERSION).contains(&line.version) {
+            return Err(format!(
+                "`version` is {}; this program reads up to {FORMAT_VERSION}, a later one may read this file",
+                line.version
+            ));
+        }
         let mut meta = line.meta;
         for (key, value) in line.others {
             if let Some(known) = OPTIONAL
@@ -169,6 +247,7 @@ impl TryFrom<Line> for Problem {
             function: line.function,
             public_tests: line.public_tests,
             private_tests: line.private_tests,
+            generated_tests: line.generated_tests,
             solutions: line.solutions,
             wrong_solutions: line.wrong_solutions,
             meta,

@@ -63,9 +63,15 @@ impl Problem {
         if let Err(error @ CheckerError::Tolerance { field, .. }) = self.checker.check() {
             return invalid(format!("checker.{field}"), error.to_string());
         }
+        if let Checker::Validator(validator) = &self.checker
+            && let Some((field, problem)) = validator.wrong()
+        {
+            return invalid(field, problem);
+        }
         self.check_function()?;
         check_tests("public_tests", &self.public_tests)?;
         check_tests("private_tests", &self.private_tests)?;
+        check_names("generated_tests", &self.generated_tests)?;
         check_solutions("solutions", &self.solutions, true)?;
         check_solutions("wrong_solutions", &self.wrong_solutions, false)
     }
@@ -102,6 +108,7 @@ impl Problem {
         for (list, tests) in [
             ("public_tests", &self.public_tests),
             ("private_tests", &self.private_tests),
+            ("generated_tests", &self.generated_tests),
         ] {
             for (at, test) in tests.iter().enumerate() {
                 let array: Result<Vec<IgnoredAny>, _> = serde_json::from_str(&test.input);
@@ -130,6 +137,10 @@ fn check_tests(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
     if tests.is_empty() {
         return invalid(list, "is empty; a problem needs public and private tests");
     }
+    check_names(list, tests)
+}
+
+fn check_names(list: &str, tests: &[TestCase]) -> Result<(), Invalid> {
     let mut names = HashSet::new();
     for (at, test) in tests.iter().enumerate() {
         if let Some(what) = name::hidden(&test.name) {

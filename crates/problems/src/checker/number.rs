@@ -7,6 +7,8 @@ pub(super) struct Number<'a> {
     whole: &'a [u8],
     fraction: &'a [u8],
     exponent: i64,
+    /// Whether it is written without point and exponent.
+    plain: bool,
     /// The nearest binary number; infinite where it is too large for one.
     value: f64,
 }
@@ -33,14 +35,21 @@ impl<'a> Number<'a> {
         {
             return None;
         }
+        let plain = whole.len() == unsigned.len();
         let value = std::str::from_utf8(token).ok()?.parse().ok()?;
         Some(Self {
             negative,
             whole,
             fraction,
             exponent,
+            plain,
             value,
         })
+    }
+
+    /// Whether it is written as a whole number: digits, and perhaps a sign.
+    pub(super) fn is_whole(&self) -> bool {
+        self.plain
     }
 
     /// Whether `got` is within `abs`, or within `rel` × |self|, of this number.

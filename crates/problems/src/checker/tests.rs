@@ -1,9 +1,17 @@
+mod rules;
+
 use super::*;
 use proptest::prelude::*;
 
-const TOKENS: Checker = Checker::Tokens {
-    case_sensitive: true,
-};
+const TOKENS: Checker = tokens(true);
+
+const fn tokens(case_sensitive: bool) -> Checker {
+    Checker::Tokens {
+        case_sensitive,
+        white_space: WhiteSpace::Lines,
+        numbers: None,
+    }
+}
 
 fn float(abs: f64, rel: f64) -> Checker {
     Checker::Float {
@@ -56,13 +64,7 @@ fn tokens_keep_lines_and_ignore_the_amount_of_white_space() {
     assert!(same(&TOKENS, "", " \n\r\n"));
     assert!(!same(&TOKENS, "", "x"));
     assert!(!same(&TOKENS, "yes", "YES"));
-    assert!(same(
-        &Checker::Tokens {
-            case_sensitive: false
-        },
-        "yes",
-        "YES"
-    ));
+    assert!(same(&tokens(false), "yes", "YES"));
     // A blank beyond ASCII is part of a token.
     assert!(!same(&TOKENS, "1 2", "1\u{a0}2"));
 }
@@ -266,7 +268,7 @@ fn unusable_checkers_are_errors() {
         Err(CheckerError::Tolerance { field: "rel", value, .. }) if value.is_nan()
     ));
     assert!(serde_json::from_str::<Checker>(r#"{"kind": "float", "abs": 0.1, "eps": 1}"#).is_err());
-    assert!(serde_json::from_str::<Checker>(r#"{"kind": "exact"}"#).is_err());
+    assert!(serde_json::from_str::<Checker>(r#"{"kind": "exactly"}"#).is_err());
 }
 
 #[test]
@@ -302,7 +304,16 @@ fn time_grows_with_the_length_only() {
     for unit in ["\n", " ", "\r", "1", "1 ", "1\n", " \n", "0."] {
         let text = unit.repeat(10_000_000 / unit.len());
         let other = format!("{text}x");
-        for checker in [TOKENS, Checker::Lines, float(1e-6, 1e-6)] {
+        for checker in [
+            TOKENS,
+            Checker::Lines,
+            float(1e-6, 1e-6),
+            Checker::Exact,
+            Checker::code_contests(),
+            Checker::AnyOrder {
+                case_sensitive: false,
+            },
+        ] {
             assert!(same(&checker, &text, &text));
             assert!(!same(&checker, &text, &other));
         }
@@ -313,7 +324,7 @@ fn time_grows_with_the_length_only() {
 fn checkers() -> impl Strategy<Value = Checker> {
     prop_oneof![
         Just(Checker::Lines),
-        any::<bool>().prop_map(|case_sensitive| Checker::Tokens { case_sensitive }),
+        any::<bool>().prop_map(tokens),
         (0.0..1.0, 0.0..1.0, any::<bool>()).prop_map(|(abs, rel, case_sensitive)| Checker::Float {
             abs,
             rel,
@@ -371,7 +382,7 @@ proptest! {
     #[test]
     fn looser_checkers_accept_what_stricter_ones_do(expected in output(), got in output()) {
         let accepts = |checker: Checker| checker.compare(&expected, &got).expect("usable").is_same();
-        let without_case = accepts(Checker::Tokens { case_sensitive: false });
+        let without_case = accepts(tokens(false));
         prop_assert!(!accepts(TOKENS) || without_case);
         prop_assert!(!accepts(TOKENS) || accepts(float(0.0, 0.0)));
         prop_assert!(!accepts(float(0.0, 0.0)) || accepts(float(0.5, 0.5)));

@@ -43,7 +43,9 @@ fn unknown_fields_are_kept_in_meta() {
     assert_eq!(
         problem.checker,
         Checker::Tokens {
-            case_sensitive: true
+            case_sensitive: true,
+            white_space: crate::WhiteSpace::Lines,
+            numbers: None
         }
     );
     assert_eq!(
@@ -126,7 +128,7 @@ fn mistakes_are_found() {
         ),
         (
             "/checker",
-            Some(json!({"kind": "exact"})),
+            Some(json!({"kind": "exactly"})),
             vec!["`checker", "exact"],
         ),
         (
@@ -328,4 +330,97 @@ proptest! {
         prop_assert_eq!(text.iter().filter(|&&byte| byte == b'\n').count(), 1);
         prop_assert_eq!(Reader::new("x", text.as_slice()).collect::<Result<Vec<_>, _>>().expect("valid"), problems);
     }
+}
+
+#[test]
+fn a_later_version_is_refused_and_the_first_needs_no_name() {
+    let mut value = example();
+    value["version"] = json!(1);
+    let problems = read(&value).expect("version 1");
+    assert!(!problems[0].meta.contains_key("version"));
+    value["version"] = json!(2);
+    let error = read(&value).expect_err("version 2").to_string();
+    assert!(
+        error.contains("`version` is 2") && error.contains("line 1"),
+        "{error}"
+    );
+    let mut value = example();
+    value["versoin"] = json!(1);
+    assert!(
+        read(&value)
+            .expect_err("a slip")
+            .to_string()
+            .contains("`version`")
+    );
+}
+
+#[test]
+fn generated_tests_are_kept_apart() {
+    let mut value = example();
+    value["generated_tests"] = json!([{"name": "g", "input": "5\n", "output": "6\n"}]);
+    let problems = read(&value).expect("valid");
+    assert_eq!(problems[0].generated_tests.len(), 1);
+    let mut text = Vec::new();
+    write(&mut text, &problems).expect("written");
+    let again: Result<Vec<_>, _> = Reader::new("x", text.as_slice()).collect();
+    assert_eq!(again.expect("valid"), problems);
+    value["generated_tests"] =
+        json!([{"name": "g", "input": "", "output": ""}, {"name": "g", "input": "", "output": ""}]);
+    assert!(
+        read(&value)
+            .expect_err("twice")
+            .to_string()
+            .contains("`generated_tests[1].name`")
+    );
+}
+
+#[test]
+fn reading_may_go_on_after_a_bad_line() {
+    let text = format!("not json\n{}\n{{}}\n", example());
+    let mut reader = Reader::new("x", text.as_bytes());
+    assert!(reader.next_line().expect("one").is_err());
+    assert!(reader.next_line().expect("two").is_ok());
+    assert!(reader.next_line().expect("three").is_err());
+    assert!(reader.next_line().is_none());
+}
+
+#[test]
+fn a_file_is_replaced_only_when_the_new_one_is_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("x.jsonl");
+    let problems = read(&example()).expect("valid");
+    write_file(&file, &problems).expect("written");
+    let mut writer = Writer::create(&file).expect("a file");
+    writer.write(&problems[0]).expect("written");
+    assert_eq!(read_file(&file).expect("the old one").len(), 1);
+    drop(writer);
+    assert_eq!(read_file(&file).expect("the old one").len(), 1);
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        1
+    );
+    assert!(matches!(
+        Writer::create(&folder.path().join("no/x.jsonl")),
+        Err(JsonlError::Io { .. })
+    ));
+    assert!(matches!(
+        Writer::create(folder.path()),
+        Err(JsonlError::Io { .. })
+    ));
+}
+
+#[test]
+fn a_failing_source_ends_the_reading() {
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("broken"))
+        }
+    }
+    let mut reader = Reader::new("x", BufReader::new(Broken));
+    assert!(matches!(
+        reader.next_line(),
+        Some(Err(JsonlError::Io { .. }))
+    ));
+    assert!(reader.next_line().is_none());
 }

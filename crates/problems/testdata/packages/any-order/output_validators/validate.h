@@ -1,0 +1,1 @@
+const int ACCEPTED = 42, WRONG = 43;

@@ -1,0 +1,3 @@
+def f():
+    n = int(input())
+    return sum(map(int, input().split())) / n

@@ -1,0 +1,3 @@
+n = int(input())
+print(n)
+assert n < 11

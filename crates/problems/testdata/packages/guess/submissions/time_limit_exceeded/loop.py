@@ -1,0 +1,4 @@
+n = int(input())
+while n > 10:
+    pass
+print(n)
