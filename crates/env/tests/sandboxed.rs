@@ -44,6 +44,7 @@ fn squares() -> Arc<Problem> {
         function: None,
         public_tests: vec![test(3)],
         private_tests: vec![test(4)],
+        generated_tests: Vec::new(),
         solutions: Vec::new(),
         wrong_solutions: Vec::new(),
         meta: serde_json::Map::new(),

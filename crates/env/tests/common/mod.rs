@@ -145,6 +145,7 @@ pub fn squares(id: &str, public: &[i64], private: &[i64], wrong: &[&str]) -> Arc
         function: None,
         public_tests: public.iter().map(test).collect(),
         private_tests: private.iter().map(test).collect(),
+        generated_tests: Vec::new(),
         solutions: Vec::new(),
         wrong_solutions: wrong.iter().map(solution).collect(),
         meta: serde_json::Map::new(),

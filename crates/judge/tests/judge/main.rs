@@ -106,6 +106,7 @@ fn problem() -> Problem {
         function: None,
         public_tests: (1..=3).map(test).collect(),
         private_tests: (4..=5).map(test).collect(),
+        generated_tests: Vec::new(),
         solutions: Vec::new(),
         wrong_solutions: Vec::new(),
         meta: serde_json::Map::new(),
