@@ -1,10 +1,16 @@
-//! `rlef problems`: generate, list, show.
+//! `rlef problems`: generate, list, show; the longer ones are files of their own.
+
+mod check;
+mod export;
+mod import;
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use rlef_problems::{Checker, Problem, ProblemSet, SPLITS, TestCase, jsonl, micro};
+use rlef_problems::{
+    Checker, Numbers, Problem, ProblemSet, SPLITS, TestCase, WhiteSpace, jsonl, micro,
+};
 
 use crate::args::{Family, Generate, List, Problems, ProblemsCommand, Show};
 use crate::parts;
@@ -21,6 +27,9 @@ pub fn run(args: Problems) -> Result<ExitCode> {
         ProblemsCommand::Generate(a) => generate(&a)?,
         ProblemsCommand::List(a) => list(&a)?,
         ProblemsCommand::Show(a) => show(&a)?,
+        ProblemsCommand::Import(a) => return import::run(&a),
+        ProblemsCommand::Export(a) => return export::run(&a),
+        ProblemsCommand::Check(a) => return check::run(&a),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,7 +148,24 @@ fn show(args: &Show) -> Result<()> {
 fn checker(checker: &Checker) -> String {
     match checker {
         Checker::Lines => "lines".into(),
-        Checker::Tokens { case_sensitive } => format!("tokens{}", letters(*case_sensitive)),
+        Checker::Exact => "bytes".into(),
+        Checker::Tokens {
+            case_sensitive,
+            white_space,
+            numbers,
+        } => format!(
+            "tokens{}{}{}",
+            letters(*case_sensitive),
+            match white_space {
+                WhiteSpace::Lines => "",
+                WhiteSpace::Any => ", white space only separates",
+                WhiteSpace::Exact => ", white space exact",
+            },
+            numbers.as_ref().map(within).unwrap_or_default()
+        ),
+        Checker::AnyOrder { case_sensitive } => {
+            format!("lines in any order{}", letters(*case_sensitive))
+        }
         Checker::Float {
             abs,
             rel,
@@ -160,8 +186,21 @@ fn checker(checker: &Checker) -> String {
             };
             format!("the returned value (numbers within {abs} or {rel} × the expected one{kind})")
         }
+        Checker::Validator(validator) => format!("its output validator ({})", validator.language),
         Checker::Custom(_) => "a program of its own (cannot be judged)".into(),
     }
+}
+
+fn within(numbers: &Numbers) -> String {
+    let whole = if numbers.integers_exact {
+        ", whole ones exact"
+    } else {
+        ""
+    };
+    format!(
+        ", numbers within {} or {} × the expected one{whole}",
+        numbers.abs, numbers.rel
+    )
 }
 
 fn letters(case_sensitive: bool) -> &'static str {
