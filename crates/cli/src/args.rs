@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use rlef_problems::{Format, SPLITS};
 
 /// Train and evaluate code models inside the loop in which they are used: a model writes a program, a sandbox runs
 /// it, the failures come back, the model tries again.
@@ -30,7 +31,7 @@ pub enum Command {
     Judge(Judge),
     /// One dialog step by step: see what the model is told, what it answers and what its program did.
     Debug(Debug),
-    /// List, show and generate problems.
+    /// Import, check, list, show, export and generate problems.
     Problems(Problems),
     /// What protects this machine from the programs that run on it, and what that costs.
     Sandbox(Sandbox),
@@ -279,6 +280,13 @@ pub enum ProblemsCommand {
     List(List),
     /// A problem: statement, limits, tests.
     Show(Show),
+    /// Read problems of another format and write them as a set: CodeContests, problem packages of Kattis and the ICPC,
+    /// plain folders …
+    Import(Import),
+    /// Write problems in the format of another tool.
+    Export(Export),
+    /// Audit a set: do its tests, limits and known programs agree; what is leaked, weak, duplicated or badly calibrated.
+    Check(Check),
 }
 
 /// A family of generated problems.
@@ -326,6 +334,150 @@ pub struct Show {
     /// Also the private tests.
     #[arg(long)]
     pub private: bool,
+}
+
+/// `rlef problems import`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Writes train.jsonl, valid.jsonl and test.jsonl, those that get problems. A file goes to the split that its \
+name begins with (train, valid, validation, val, dev, test), else to --split. Files take their places when all is read: \
+an import that fails or is stopped changes nothing."
+)]
+pub struct Import {
+    /// A file, a problem package, or a folder of either.
+    #[arg(value_name = "SOURCE")]
+    pub source: PathBuf,
+    /// Folder for the set.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// The format; default: by the names and the contents of the files.
+    #[arg(long, value_parser = format)]
+    pub format: Option<Format>,
+    /// Report problems that cannot be read and go on; otherwise the first one ends the import.
+    #[arg(long)]
+    pub skip_bad: bool,
+    /// Split of files whose name tells none: train, valid or test; default: train.
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(SPLITS))]
+    pub split: Option<String>,
+    /// CPU time a test for problems whose source names no limit, in seconds; default: that of the format's own tools.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub time_limit: Option<Duration>,
+    /// Memory for problems whose source names no limit, in MiB.
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub memory_limit: u64,
+    /// Add generated tests to the private ones; otherwise they are kept apart.
+    #[arg(long)]
+    pub generated_as_private: bool,
+    /// Call functions with lists where the source has tuples; otherwise such problems cannot be read.
+    #[arg(long)]
+    pub tuples_as_lists: bool,
+    /// Leave out tests whose input and output together are larger, in bytes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_test_bytes: Option<u64>,
+    /// Replace files that are there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    let known = Format::ALL.map(Format::name).join(", ");
+    Format::named(text).ok_or(format!("there are {known}"))
+}
+
+/// A format for other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// rlef's own: one problem a line.
+    Jsonl,
+    /// Parquet in the columns of deepmind/code_contests.
+    #[value(name = "codecontests")]
+    CodeContests,
+    /// A Harbor task folder for each problem.
+    Harbor,
+}
+
+/// `rlef problems export`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 all problems written; 1 some left out, as the format has no place for them; 2 wrong usage; \
+130 interrupted. A file takes its place when it is whole; a task folder as well."
+)]
+pub struct Export {
+    /// The set: micro, micro:SEED, basics, a JSONL file, or a folder.
+    pub set: String,
+    /// The format.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// File to write; for harbor, the folder for the tasks.
+    #[arg(long, value_name = "PATH")]
+    pub out: PathBuf,
+    /// Only this split; default: all problems.
+    #[arg(long)]
+    pub split: Option<String>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `rlef problems check`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 no errors; 1 problems with errors; 2 wrong usage; 3 the sandbox cannot be set up; 130 \
+interrupted, with the results so far in --out.\n\nA finding is an error (verdicts cannot be trusted, or the problem must not be \
+where it is), a warning, a note, or `not checked`: the machine failed, which says nothing about the problem."
+)]
+pub struct Check {
+    /// The set: micro, micro:SEED, basics, a JSONL file, or a folder.
+    pub set: String,
+    /// Only the problems of this split; they are compared with the other splits all the same.
+    #[arg(long)]
+    pub split: Option<String>,
+    /// Other sets whose statements must not be in this one.
+    #[arg(long, value_name = "SET", num_args = 1..)]
+    pub against: Vec<String>,
+    /// Dialogs that `rlef eval --dialogs FILE` wrote: problems that are never or always solved are named.
+    #[arg(long, value_name = "FILE")]
+    pub eval: Option<PathBuf>,
+    /// Lowest solve rate that is worth training on.
+    #[arg(long, value_name = "RATE", default_value_t = 0.02, value_parser = rate, requires = "eval")]
+    pub floor: f64,
+    /// Results as JSONL, one line a problem. Problems whose results are there already, with the same content and
+    /// settings, are not run again.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write the problems without errors to a new folder, as a set.
+    #[arg(long, value_name = "DIR")]
+    pub write_clean: Option<PathBuf>,
+    /// Print JSON: the counts, and every problem with more than notes.
+    #[arg(long)]
+    pub json: bool,
+    /// Programs that are run at once; default: one a core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// How often each accepted program is run.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// At most so many accepted and so many wrong programs of a problem, the first ones; default: all.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub programs: Option<u32>,
+    /// A time limit below so many times the CPU time of the slowest accepted program is called tight.
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = factor)]
+    pub margin: f64,
+}
+
+/// A share, from 0 to 1.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (0.0..=1.0).contains(&rate) => Ok(rate),
+        _ => Err(format!("`{text}` is not a number from 0 to 1")),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if (1.0..=1e6).contains(&factor) => Ok(factor),
+        _ => Err(format!("`{text}` is not a number of at least 1")),
+    }
 }
 
 /// `rlef sandbox`

@@ -2,8 +2,10 @@
 //!
 //! - [`Judge`] runs programs through an [`Executor`] (a sandbox), forms verdicts and remembers outcomes.
 //! - [`Report`] says what became of each test; [`Report::all_passed`] is the only thing that counts as passing.
+//! - [`audit`] asks of a whole set of problems whether its tests and its known programs agree.
 //! - [`Fault`] says that the machinery failed. It is not a verdict and must never become a reward.
 
+pub mod audit;
 mod cache;
 mod compare;
 mod config;

@@ -10,6 +10,7 @@ mod problem;
 mod python;
 mod records;
 mod sets;
+mod similar;
 mod validate;
 mod validator;
 mod write;
@@ -22,6 +23,7 @@ pub use import::{
 };
 pub use jsonl::JsonlError;
 pub use problem::{Checker, FORMAT_VERSION, Numbers, Problem, Solution, TestCase, WhiteSpace};
-pub use sets::{ProblemSet, SPLITS, SetError};
+pub use sets::{ProblemSet, ProblemStream, SPLITS, SetError};
+pub use similar::{Overlap, Pair, SimilarTexts, Similarity, overlap};
 pub use validate::{Invalid, VERDICTS};
 pub use validator::{EXIT_ACCEPTED, EXIT_WRONG_ANSWER, SourceFile, Validator};

@@ -1,7 +1,10 @@
 //! Sets of problems by name: the micro family, the bundled basics, or files.
 
+mod stream;
 #[cfg(test)]
 mod tests;
+
+pub use stream::ProblemStream;
 
 use crate::{JsonlError, Problem, jsonl, micro};
 use std::collections::HashMap;

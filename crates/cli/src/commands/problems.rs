@@ -1,4 +1,8 @@
-//! `rlef problems`: generate, list, show.
+//! `rlef problems`: generate, list, show; the longer ones are files of their own.
+
+mod check;
+mod export;
+mod import;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -23,6 +27,9 @@ pub fn run(args: Problems) -> Result<ExitCode> {
         ProblemsCommand::Generate(a) => generate(&a)?,
         ProblemsCommand::List(a) => list(&a)?,
         ProblemsCommand::Show(a) => show(&a)?,
+        ProblemsCommand::Import(a) => return import::run(&a),
+        ProblemsCommand::Export(a) => return export::run(&a),
+        ProblemsCommand::Check(a) => return check::run(&a),
     }
     Ok(ExitCode::SUCCESS)
 }
