@@ -49,6 +49,12 @@ pub trait Executor: Send + Sync {
         })
     }
 
+    /// Whether it can run programs in this language: it knows it, and what that needs is there.
+    fn can_run(&self, language: &str) -> bool {
+        let source = "";
+        (Program { language, source }).is_python()
+    }
+
     /// Whether it can call functions.
     fn calls(&self) -> bool {
         false
@@ -157,6 +163,10 @@ impl Executor for Sandbox {
         Box::new(Sandbox::candidate(self, source))
     }
 
+    fn can_run(&self, language: &str) -> bool {
+        Sandbox::can_run(self, language)
+    }
+
     fn calls(&self) -> bool {
         true
     }
@@ -222,6 +232,10 @@ impl<E: Executor + ?Sized> Executor for Arc<E> {
 
     fn candidate<'a>(&'a self, source: &'a str) -> Box<dyn Candidate + 'a> {
         (**self).candidate(source)
+    }
+
+    fn can_run(&self, language: &str) -> bool {
+        (**self).can_run(language)
     }
 
     fn calls(&self) -> bool {

@@ -126,6 +126,11 @@ impl Judge {
         }
     }
 
+    /// Whether programs in this language can be run here: it is known, and its tools are installed.
+    pub fn can_run(&self, language: &str) -> bool {
+        self.executor.can_run(language)
+    }
+
     /// Whether programs for `problem` can be judged at all: its limits can be kept and its checker compares.
     ///
     /// # Errors

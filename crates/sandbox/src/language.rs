@@ -153,6 +153,14 @@ impl Languages {
         Ok(&self.kit(language)?.file().name)
     }
 
+    pub(crate) fn can_run(&self, language: &str) -> bool {
+        match self.name(language) {
+            Ok(PYTHON) => true,
+            Ok(name) => self.kit(name).is_ok_and(|kit| kit.version().is_ok()),
+            Err(_) => false,
+        }
+    }
+
     pub(crate) fn time_factor(&self, language: &str) -> Result<f64, Fault> {
         match self.name(language)? {
             PYTHON => Ok(1.0),

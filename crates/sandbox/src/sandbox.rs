@@ -310,6 +310,11 @@ impl Sandbox {
         self.languages.list(&self.version)
     }
 
+    /// Whether programs in a language can be run: there is a file for it, and its tools are here.
+    pub fn can_run(&self, language: &str) -> bool {
+        self.languages.can_run(language)
+    }
+
     /// By how much longer programs in a language may take than what the same would take in C, according to its file.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rlef_problems::{Problem, Solution, TestCase};
+use rlef_sandbox::Program;
 
 use super::AuditConfig;
 use crate::fault::Fault;
@@ -107,6 +108,7 @@ fn once(
 ) -> Result<Option<Run>, Fault> {
     let mut done: Vec<Option<OnTest>> = Vec::with_capacity(tests.len());
     let mut time_limits = 0;
+    let language = solution.language.to_ascii_lowercase();
     while done.len() < tests.len() {
         if stop.load(Ordering::SeqCst) {
             return Ok(None);
@@ -120,7 +122,11 @@ fn once(
             }
             _ => (Stop::AtFirstFailure, rest),
         };
-        let report = judge.judge(problem, &solution.code, rest, when)?;
+        let program = Program {
+            language: &language,
+            source: &solution.code,
+        };
+        let report = judge.judge_program(problem, &program, rest, when)?;
         if report.results.is_empty() {
             break;
         }

@@ -10,6 +10,9 @@ use super::finding::{Finding, Kind, Severity};
 /// Others that one finding names.
 const NAMED: usize = 3;
 
+/// What a statement is alike to: the kind of finding, how the other one lies, its number, and how alike.
+type Match = (Kind, Other, usize, Option<Overlap>);
+
 struct Entry {
     /// The other set that it is in; none: the set that is looked at.
     set: Option<String>,
@@ -73,8 +76,7 @@ impl Wording {
     /// different splits the earlier one, so that it is the training problem which has to go; and of two in different sets
     /// the one of the set that is looked at.
     pub fn findings(&self) -> HashMap<usize, Vec<Finding>> {
-        let mut matches: HashMap<usize, Vec<(Kind, Other, usize, Option<Overlap>)>> =
-            HashMap::new();
+        let mut matches: HashMap<usize, Vec<Match>> = HashMap::new();
         let mut add = |first: usize, second: usize, overlap: Option<Overlap>| {
             let Some((whose, kind, relation, other)) = self.relation(first, second) else {
                 return;
@@ -138,7 +140,7 @@ impl Wording {
         })
     }
 
-    fn findings_of(&self, mut matches: Vec<(Kind, Other, usize, Option<Overlap>)>) -> Vec<Finding> {
+    fn findings_of(&self, mut matches: Vec<Match>) -> Vec<Finding> {
         let likeness = |overlap: &Option<Overlap>| overlap.map_or(1.0, |o| o.containment());
         matches.sort_by(|a, b| {
             (a.0, a.1)
