@@ -144,7 +144,7 @@ impl fmt::Display for Kind {
             Self::RarelySolved => "solved below the floor",
             Self::WeakTests => "tests no wrong solution fails",
             Self::NoReference => "no accepted solution was run",
-            Self::NotRun => "language not run here",
+            Self::NotRun => "programs not run",
             Self::NotChecked => "not checked",
         })
     }
