@@ -46,19 +46,20 @@ pub struct Settings {
     /// One setting, e.g. --set ppo.clip=0.1; may be given more than once and wins over the file.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seed of everything random.
+    /// Seed of everything random; default: 0.
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Threads.
+    /// Threads; default: 2.
     #[arg(long)]
     pub workers: Option<usize>,
-    /// cpu, cuda or cuda:N.
+    /// cpu, cuda or cuda:N; default: cpu.
     #[arg(long)]
     pub device: Option<String>,
-    /// Problem set: micro, micro:SEED, basics, a JSONL file, or a folder with train.jsonl, valid.jsonl, test.jsonl.
+    /// Problem set: micro (the default), micro:SEED, basics, a JSONL file, or a folder with train.jsonl, valid.jsonl,
+    /// test.jsonl.
     #[arg(long, value_name = "SET")]
     pub problems: Option<String>,
-    /// Only print the resolved plan.
+    /// Open and check all that is needed, print the resolved plan, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -69,10 +70,10 @@ pub struct Train {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model to start from: tiny (embedded) or a folder in Hugging Face layout.
+    /// The model to start from: tiny (embedded, the default) or a folder in Hugging Face layout.
     #[arg(long)]
     pub model: Option<String>,
-    /// Iterations.
+    /// Iterations; default: 450.
     #[arg(long)]
     pub iterations: Option<usize>,
     /// Run folder; default runs/train-N.
@@ -111,7 +112,7 @@ pub struct Eval {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model: tiny (embedded), or a folder in Hugging Face layout (also a run's checkpoint).
+    /// The model: tiny (embedded, the default), or a folder in Hugging Face layout (also a run's checkpoint).
     #[arg(long)]
     pub model: Option<String>,
     /// Answers that may be submitted.
@@ -120,25 +121,25 @@ pub struct Eval {
     /// Answers that may be drawn, every turn counting as one.
     #[arg(long, default_value_t = 3)]
     pub k: usize,
-    /// Split to measure on.
-    #[arg(long, default_value = "test")]
-    pub split: String,
+    /// Split to measure on; default: test, or all problems of a set without splits.
+    #[arg(long)]
+    pub split: Option<String>,
     /// At most so many problems of the split, the first ones; default all.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
     /// Rollouts of each problem; default: as few as n@k needs.
     #[arg(long)]
     pub rollouts: Option<u64>,
-    /// Turns of a dialog; 1 makes every try independent.
+    /// Turns of a dialog; 1 makes every try independent; default: 3.
     #[arg(long)]
     pub max_turns: Option<usize>,
-    /// What the model is told between answers.
+    /// What the model is told between answers; default: real.
     #[arg(long, value_enum)]
     pub feedback: Option<Feedback>,
-    /// Temperature.
+    /// Temperature; default: 0.2.
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
-    /// Top-p.
+    /// Top-p; default: 0.95.
     #[arg(long)]
     pub top_p: Option<f32>,
     /// Print JSON: the score with its interval, and every problem's value.
@@ -252,13 +253,13 @@ pub struct Debug {
     /// are typed.
     #[arg(long)]
     pub model: Option<String>,
-    /// What the model is told between answers.
+    /// What the model is told between answers; default: real.
     #[arg(long, value_enum)]
     pub feedback: Option<Feedback>,
     /// Answers that may be given.
     #[arg(long)]
     pub max_turns: Option<usize>,
-    /// Temperature.
+    /// Temperature; default: 0.2.
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
 }
@@ -530,7 +531,7 @@ pub struct Bench {
 
 /// Seconds on the command line: above 0, at most a day.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a number of seconds above 0 and at most 86400");
+    let wrong = || format!("`{text}` is not a number of seconds from 0.1 to 86400");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     if seconds > 0.0 && seconds <= 86_400.0 {
         Duration::try_from_secs_f64(seconds).map_err(|_| wrong())

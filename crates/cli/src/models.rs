@@ -39,6 +39,12 @@ pub fn open(name: &str, device: &Device) -> Result<ModelFolder> {
     }
     for file in FILES {
         if !dir.join(file).exists() {
+            if dir.join("checkpoint").join(file).exists() {
+                bail!(
+                    "{name:?} is a run; its model is in {:?}",
+                    dir.join("checkpoint")
+                );
+            }
             bail!(
                 "model folder {name:?} has no {file}; it needs config.json, tokenizer.json, tokenizer_config.json \
                  and model.safetensors (or shards with their index)"

@@ -40,7 +40,17 @@ pub fn sandbox(python: Option<&Path>) -> Result<Sandbox, rlef_sandbox::Fault> {
 /// The problems of a split; at most `limit`, 0 for all.
 pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>>> {
     let set = ProblemSet::open(set)?;
-    let all = set.split(split)?;
+    let all = set.split(split).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        if set.splits().eq(["all"]) {
+            error.context(
+                "these problems are in no splits: to train on them give a folder with train.jsonl, valid.jsonl and \
+                 test.jsonl, or --set train_split=all --set eval.valid_split=all --set eval.test_split=all",
+            )
+        } else {
+            error
+        }
+    })?;
     let n = if limit == 0 {
         all.len()
     } else {
@@ -50,6 +60,13 @@ pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>
         bail!("split {split} of {} has no problems", set.name());
     }
     Ok(all[..n].iter().cloned().map(Arc::new).collect())
+}
+
+/// The split of a set that evaluations are about: `test`, or all problems where there are no splits.
+pub fn held_out(set: &str) -> Result<String> {
+    let set = ProblemSet::open(set)?;
+    let whole = set.splits().eq(["all"]);
+    Ok(if whole { "all" } else { "test" }.to_owned())
 }
 
 /// The problem of that id in the first of `sets` that has it, and that set.

@@ -150,7 +150,7 @@ pub enum Fault {
     },
     /// The machine was too busy for the wall-clock limit to say anything about the program.
     #[error(
-        "the machine was too busy: in {wall:?} the program got {cpu:?} of CPU time and waited {waited:?} for a CPU; run fewer programs at once, or again later"
+        "the machine was too busy: in {wall:.1?} the program got {cpu:.1?} of CPU time and waited {waited:.1?} for a CPU; run fewer programs at once, or again later"
     )]
     Overloaded {
         /// How long it was there.

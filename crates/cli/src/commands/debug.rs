@@ -45,7 +45,14 @@ pub fn run(args: &Debug) -> Result<ExitCode> {
     let config = settings(args)?;
     let sets: Vec<&str> = match &args.settings.problems {
         Some(set) => vec![set],
-        None => vec![&config.problems, "basics", "micro"],
+        None => {
+            let mut sets = vec![&*config.problems, "basics", "micro"];
+            sets.dedup();
+            if config.problems == "micro" {
+                sets.truncate(2);
+            }
+            sets
+        }
     };
     let (set, problem) = parts::problem(&args.problem, &sets)?;
     let about = format!(

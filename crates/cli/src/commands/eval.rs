@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
+use rlef_env::FeedbackMode;
 use rlef_eval::{Bootstrap, Budget, Condition, Summary, measure, score};
 use rlef_model::{Frame, device};
 use rlef_policy::{Drive, LocalPolicy, Outcome};
 use rlef_rl::TrainConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::Eval;
 use crate::output::Draft;
@@ -53,11 +54,12 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     }
     /// More episodes than any machine runs in a lifetime: a slip of the finger, not a plan.
     const MOST: u64 = 100_000_000;
-    let problems = parts::problems(
-        &config.problems,
-        &args.split,
-        args.limit.unwrap_or(0) as usize,
-    )?;
+    let split = match args.split {
+        Some(split) => split,
+        None => parts::held_out(&config.problems)?,
+    };
+    let limit = args.limit.unwrap_or(0) as usize;
+    let problems = parts::problems(&config.problems, &split, limit)?;
     if rollouts.saturating_mul(problems.len() as u64) > MOST {
         bail!(
             "{rollouts} rollouts of {} problems are more than {MOST} episodes; ask for fewer",
@@ -73,11 +75,12 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     }
     if s.dry_run {
         crate::say!(
-            "{budget} of {} on {} problems of {} ({}), {rollouts} rollouts each of up to {} turns, temperature {}, top-p {}",
+            "{budget} of {} on {} problems of {} ({split}){}, {rollouts} rollouts each of up to {} turns, temperature {}, \
+             top-p {}",
             config.model,
             problems.len(),
             config.problems,
-            args.split,
+            condition(&config),
             config.episode.max_turns,
             config.eval.temperature,
             config.eval.top_p
@@ -124,10 +127,21 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         },
     )?;
     if args.json {
-        let json = json!({ "score": score, "config": config });
+        let json = json!({
+            "score": score,
+            "split": split,
+            "limit": args.limit,
+            "rollouts": rollouts,
+            "config": used(&config)?,
+        });
         crate::text::print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
     } else {
-        let name = format!("{} on {}/{}", config.model, config.problems, args.split);
+        let name = format!(
+            "{} on {}/{split}{}",
+            config.model,
+            config.problems,
+            condition(&config)
+        );
         let summary = Summary {
             conditions: vec![Condition {
                 name,
@@ -139,6 +153,32 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     }
     written?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What sets an evaluation apart from dialogs with the failures of their own programs.
+fn condition(config: &TrainConfig) -> &'static str {
+    match (config.episode.max_turns, config.episode.feedback) {
+        (1, _) => ", independent tries",
+        (_, FeedbackMode::Real) => "",
+        (_, FeedbackMode::Random) => ", random feedback",
+        (_, FeedbackMode::None) => ", no feedback",
+    }
+}
+
+/// The settings that an evaluation looks at, and only those.
+fn used(config: &TrainConfig) -> Result<Value> {
+    let mut all = serde_json::to_value(config)?;
+    if let Some(all) = all.as_object_mut() {
+        all.retain(|group, settings| {
+            let whole = USED.contains(&group.as_str());
+            if let (false, Some(settings)) = (whole, settings.as_object_mut()) {
+                settings.retain(|key, _| USED.contains(&format!("{group}.{key}").as_str()));
+                return !settings.is_empty();
+            }
+            whole
+        });
+    }
+    Ok(all)
 }
 
 /// One line a dialog: problem, messages, turns, tokens with their log-probabilities.

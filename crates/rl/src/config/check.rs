@@ -1,6 +1,6 @@
 //! Every setting's range, and settings that would have no effect.
 
-use rlef_env::{EpisodeConfig, EpisodeError};
+use rlef_env::{EpisodeConfig, EpisodeError, FeedbackMode};
 use rlef_judge::{Fault, JudgeConfig};
 
 use super::{Optimiser, TrainConfig, ValueKind};
@@ -202,6 +202,12 @@ impl TrainConfig {
                 (0.0..=1.0).contains(&rollout.max_fault_rate),
             ),
         ])?;
+        if self.episode.max_turns == 1 && self.episode.feedback != FeedbackMode::Real {
+            fail(
+                "episode.feedback",
+                "has no effect with episode.max_turns = 1, where nothing is said between answers: leave it out",
+            )?;
+        }
         if ppo.value_moves_policy && ppo.value == ValueKind::Separate {
             fail(
                 "ppo.value_moves_policy",

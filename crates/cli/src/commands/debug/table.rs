@@ -22,7 +22,11 @@ pub const COMMANDS: [(&str, &str, &str); 13] = [
         "",
         "another sample: undo, and let the model answer this turn anew",
     ),
-    ("type", "", "type an answer; a line with a single . ends it"),
+    (
+        "type",
+        "",
+        "type an answer, its program in a code block (```); a line with a single . ends it",
+    ),
     (
         "file",
         "PATH",
