@@ -11,7 +11,8 @@ pub struct AuditConfig {
     pub repeats: u32,
     /// At most so many accepted and so many wrong programs of a problem are run, the first ones. Default: all.
     pub programs: Option<usize>,
-    /// A program that met the time limit this often is not run on further tests, at least 1. Default 3.
+    /// A program that met the time limit this often is not run on further tests, at least 1. Default 1: each
+    /// costs the whole limit.
     pub time_limits: usize,
     /// A time limit should be at least so many times the CPU time of the slowest accepted program. Default 2, the
     /// `time_multiplier` from the slowest accepted submission to the limit in the ICPC package format.
@@ -26,7 +27,7 @@ impl Default for AuditConfig {
         Self {
             repeats: 3,
             programs: None,
-            time_limits: 3,
+            time_limits: 1,
             margin: 2.0,
             leak_chars: 24,
         }

@@ -10,9 +10,6 @@ use super::finding::{Finding, Kind, Severity};
 /// Others that one finding names.
 const NAMED: usize = 3;
 
-/// What a statement is alike to: the kind of finding, how the other one lies, its number, and how alike.
-type Match = (Kind, Other, usize, Option<Overlap>);
-
 struct Entry {
     /// The other set that it is in; none: the set that is looked at.
     set: Option<String>,
@@ -35,6 +32,22 @@ enum Other {
     InSplit,
     InSet,
     Elsewhere,
+}
+
+/// A likeness, to the one that gets the finding.
+struct Match {
+    kind: Kind,
+    relation: Other,
+    /// The other one.
+    other: usize,
+    /// None: all of it.
+    overlap: Option<Overlap>,
+}
+
+impl Match {
+    fn likeness(&self) -> f64 {
+        self.overlap.map_or(1.0, |overlap| overlap.containment())
+    }
 }
 
 impl Wording {
@@ -81,29 +94,27 @@ impl Wording {
             let Some((whose, kind, relation, other)) = self.relation(first, second) else {
                 return;
             };
-            matches
-                .entry(whose)
-                .or_default()
-                .push((kind, relation, other, overlap));
+            matches.entry(whose).or_default().push(Match {
+                kind,
+                relation,
+                other,
+                overlap,
+            });
         };
         for group in self.texts.duplicates() {
             for (at, &first) in group.iter().enumerate() {
                 if first >= self.own {
                     break;
                 }
-                // In its split, the first; elsewhere, the first and the last: enough to say that there are others.
+                // Elsewhere a few, in its own split the first: enough to say that there are others.
                 let others = group.iter().skip(at + 1).copied();
                 let elsewhere = others.filter(|&other| !self.in_one_split(first, other));
-                let elsewhere: Vec<usize> = elsewhere.take(NAMED).collect();
-                for other in elsewhere {
+                for other in elsewhere.take(NAMED) {
                     add(first, other, None);
                 }
-                let earlier = group.iter().take(at).copied();
-                if let Some(first_of_split) = earlier
-                    .into_iter()
-                    .find(|&other| self.in_one_split(first, other))
-                {
-                    add(first_of_split, first, None);
+                let mut earlier = group.iter().take(at).copied();
+                if let Some(other) = earlier.find(|&other| self.in_one_split(first, other)) {
+                    add(other, first, None);
                 }
             }
         }
@@ -141,21 +152,20 @@ impl Wording {
     }
 
     fn findings_of(&self, mut matches: Vec<Match>) -> Vec<Finding> {
-        let likeness = |overlap: &Option<Overlap>| overlap.map_or(1.0, |o| o.containment());
         matches.sort_by(|a, b| {
-            (a.0, a.1)
-                .cmp(&(b.0, b.1))
-                .then(likeness(&b.3).total_cmp(&likeness(&a.3)))
-                .then(a.2.cmp(&b.2))
+            (a.kind, a.relation)
+                .cmp(&(b.kind, b.relation))
+                .then(b.likeness().total_cmp(&a.likeness()))
+                .then(a.other.cmp(&b.other))
         });
-        let groups = matches.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        let groups = matches.chunk_by(|a, b| (a.kind, a.relation) == (b.kind, b.relation));
         groups
             .filter_map(|group| {
-                let (kind, relation, ..) = *group.first()?;
+                let Match { kind, relation, .. } = *group.first()?;
                 let mut others: Vec<String> = group
                     .iter()
                     .take(NAMED)
-                    .map(|(_, _, other, overlap)| self.named(*other, overlap.as_ref()))
+                    .map(|found| self.named(found.other, found.overlap.as_ref()))
                     .collect();
                 if group.len() > NAMED {
                     others.push(format!("{} more", group.len() - NAMED));
