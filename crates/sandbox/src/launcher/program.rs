@@ -63,6 +63,12 @@ const STEPS: [&str; 6] = [
     "begin a session of its own",
 ];
 
+/// The step that starts the program's file.
+const EXEC: usize = 4;
+
+/// Why `exec` fails for reasons that are not in the file: memory, processes and descriptors that the system lacks.
+const OUR_WANTS: [i32; 4] = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
+
 impl Prepared {
     pub(super) fn new(plan: &SlotPlan) -> io::Result<Self> {
         let text = |s: &str| CString::new(s).map_err(io::Error::from);
@@ -186,7 +192,10 @@ impl Prepared {
         }
         // SAFETY: the child is done with it; it may have written here behind the compiler's back.
         let (step, errno) = unsafe { std::ptr::read_volatile(&raw const orders.failed) };
-        if step != 0 {
+        // A text can make a compiler link what the kernel will not start. That is no fault of ours, and its process has
+        // ended as if a shell had tried.
+        let unstartable = step == EXEC && binary.is_some() && !OUR_WANTS.contains(&errno);
+        if step != 0 && !unstartable {
             return Err(Trouble {
                 step: STEPS[step.min(STEPS.len() - 1)].into(),
                 errno,
@@ -295,7 +304,7 @@ unsafe fn follow(orders: &Orders) -> usize {
                 orders.environment.as_ptr(),
                 libc::AT_EMPTY_PATH,
             );
-            return 4;
+            return EXEC;
         }
         libc::execve(
             orders.executable,
@@ -303,5 +312,5 @@ unsafe fn follow(orders: &Orders) -> usize {
             orders.environment.as_ptr(),
         )
     };
-    4
+    EXEC
 }

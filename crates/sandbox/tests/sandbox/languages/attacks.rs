@@ -294,3 +294,38 @@ fn programs_of_other_runtimes_meet_the_same_walls() {
         }
     }
 }
+
+#[test]
+fn a_binary_that_cannot_be_started_is_the_programs_doing() {
+    for (name, source) in [
+        (
+            "a loader that is not there",
+            "const char loader[] __attribute__((section(\".interp\"))) = \"/no/such/loader\";\nint main(void) { return 0; }",
+        ),
+        (
+            "a folder for a loader",
+            "const char loader[] __attribute__((section(\".interp\"))) = \"/tmp\";\nint main(void) { return 0; }",
+        ),
+        (
+            "a loader that is no program",
+            "const char loader[] __attribute__((section(\".interp\"))) = \"/etc/ld.so.cache\";\nint main(void) { return 0; }",
+        ),
+        (
+            "more than any memory",
+            "static char a[1L << 46];\nint main(int n, char **v) { return a[n << 20]; }",
+        ),
+    ] {
+        let Some(made) = super::try_compile("c", source) else {
+            return;
+        };
+        // What does not even compile is told as that.
+        if let rlef_sandbox::Compiled::Program(program) = made {
+            let ending = run(&program, "", &limits()).ending;
+            assert!(
+                matches!(ending, Ending::Exited(127) | Ending::Signalled(_)),
+                "{name}: {ending:?}"
+            );
+        }
+        honest();
+    }
+}
