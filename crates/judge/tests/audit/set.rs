@@ -77,7 +77,7 @@ fn near_duplicates_are_warnings_with_counts() {
     assert_eq!(told(&found), [(0, Kind::NearDuplicate, Severity::Warning)]);
     let message = &found[0].1.message;
     assert!(
-        message.starts_with("nearly the same statement as `b` in test (26 of 26 n-grams shared"),
+        message.starts_with("nearly the same statement as `b` in test (27 of 27 n-grams shared"),
         "{message}"
     );
 }
