@@ -35,7 +35,6 @@ pub fn run(args: &Import) -> Result<ExitCode> {
         max_test_bytes: args.max_test_bytes,
         ..ImportOptions::default()
     };
-    refuse_what_is_there(args)?;
     output::room(&args.out, 1)?;
     let stop = parts::stop_flag()?;
     let new = !args.out.exists();
@@ -53,20 +52,7 @@ pub fn run(args: &Import) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The one split that every file would go to is known before anything is read, unless a name tells another.
-fn refuse_what_is_there(args: &Import) -> Result<()> {
-    let split = args.split.as_deref().unwrap_or(SPLITS[0]);
-    let named = |split: &&str| {
-        let name = args.source.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with(*split)
-    };
-    let split = SPLITS.iter().find(|split| named(split)).unwrap_or(&split);
-    if args.source.is_file() {
-        free(&args.out, split, args.force)?;
-    }
-    Ok(())
-}
-
+/// Asked when a split gets its first problem, as only the files' names tell their splits.
 fn free(folder: &Path, split: &str, force: bool) -> Result<()> {
     let path = folder.join(format!("{split}.jsonl"));
     if path.exists() && !force {
