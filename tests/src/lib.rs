@@ -14,6 +14,21 @@ pub fn rlef() -> Command {
     command
 }
 
+/// Runs `rlef` with these arguments to its end: exit code, stdout and stderr.
+pub fn ran(arguments: &[&str]) -> (i32, String, String) {
+    let output = rlef().args(arguments).output().expect("rlef starts");
+    (
+        output.status.code().expect("an exit code"),
+        String::from_utf8(output.stdout).expect("text"),
+        String::from_utf8(output.stderr).expect("text"),
+    )
+}
+
+/// A path as an argument.
+pub fn name(path: &Path) -> &str {
+    path.to_str().expect("a path of plain text")
+}
+
 /// The repository's root.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

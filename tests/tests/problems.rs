@@ -1,30 +1,15 @@
 //! `rlef problems`: generate, list, show.
 
-use std::path::Path;
-
-use assert_cmd::Command;
+use rlef_tests::{name, ran};
 
 fn problems(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::from_std(rlef_tests::rlef())
-        .arg("problems")
-        .args(arguments)
-        .output()
-        .expect("rlef starts");
-    (
-        output.status.code().expect("an exit code"),
-        String::from_utf8(output.stdout).expect("text"),
-        String::from_utf8(output.stderr).expect("text"),
-    )
+    ran(&[&["problems"], arguments].concat())
 }
 
 fn said(arguments: &[&str]) -> String {
     let (code, stdout, stderr) = problems(arguments);
     assert_eq!(code, 0, "{stderr}");
     stdout
-}
-
-fn name(path: &Path) -> &str {
-    path.to_str().expect("a path of plain text")
 }
 
 #[test]

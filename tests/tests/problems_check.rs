@@ -4,30 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use assert_cmd::Command;
+use rlef_tests::{name, ran};
 use serde_json::{Value, json};
 
 fn check(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::from_std(rlef_tests::rlef())
-        .args(["problems", "check"])
-        .args(arguments)
-        .output()
-        .expect("rlef starts");
-    (
-        output.status.code().expect("an exit code"),
-        String::from_utf8(output.stdout).expect("text"),
-        String::from_utf8(output.stderr).expect("text"),
-    )
+    ran(&[&["problems", "check"], arguments].concat())
 }
 
 fn json(arguments: &[&str], code: i32) -> Value {
     let (got, stdout, stderr) = check(&[arguments, &["--json"]].concat());
     assert_eq!(got, code, "{stdout}{stderr}");
     serde_json::from_str(&stdout).expect("JSON")
-}
-
-fn name(path: &Path) -> &str {
-    path.to_str().expect("a path of plain text")
 }
 
 /// A problem whose statement is its own.

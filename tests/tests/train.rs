@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use rlef_tests::name;
 use serde_json::{Map, Value};
 
 const MODEL: &str = "tiny";
@@ -28,10 +29,6 @@ const SMALL: [&str; 16] = [
     "--set",
     "optimiser.warmup_updates=0",
 ];
-
-fn name(path: &Path) -> &str {
-    path.to_str().expect("plain text")
-}
 
 /// Each line of the metrics, without the times.
 fn metrics(run: &Path) -> Vec<Map<String, Value>> {

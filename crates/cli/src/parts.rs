@@ -38,8 +38,7 @@ pub fn sandbox(python: Option<&Path>) -> Result<Sandbox, rlef_sandbox::Fault> {
 }
 
 /// The problems of a split; at most `limit`, 0 for all.
-pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>>> {
-    let set = ProblemSet::open(set)?;
+pub fn problems(set: &ProblemSet, split: &str, limit: usize) -> Result<Vec<Arc<Problem>>> {
     let all = set.split(split).map_err(|error| {
         let error = anyhow::Error::from(error);
         if set.splits().eq(["all"]) {
@@ -63,10 +62,9 @@ pub fn problems(set: &str, split: &str, limit: usize) -> Result<Vec<Arc<Problem>
 }
 
 /// The split of a set that evaluations are about: `test`, or all problems where there are no splits.
-pub fn held_out(set: &str) -> Result<String> {
-    let set = ProblemSet::open(set)?;
+pub fn held_out(set: &ProblemSet) -> String {
     let whole = set.splits().eq(["all"]);
-    Ok(if whole { "all" } else { "test" }.to_owned())
+    if whole { "all" } else { "test" }.to_owned()
 }
 
 /// The problem of that id in the first of `sets` that has it, and that set.

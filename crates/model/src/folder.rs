@@ -104,7 +104,7 @@ impl ModelFolder {
 /// What cannot be written.
 pub fn save(dir: &Path, files: &[(String, Vec<u8>)], tensors: &Named) -> Result<(), ModelError> {
     std::fs::create_dir_all(dir).map_err(|e| ModelError::io(dir, e))?;
-    let part = |name: &str| dir.join(format!("{name}.partial"));
+    let part = |name: &str| dir.join(format!("{name}.new"));
     let write = || {
         for (name, bytes) in files {
             let path = part(name);

@@ -46,12 +46,9 @@ pub fn run(args: &Debug) -> Result<ExitCode> {
     let sets: Vec<&str> = match &args.settings.problems {
         Some(set) => vec![set],
         None => {
-            let mut sets = vec![&*config.problems, "basics", "micro"];
-            sets.dedup();
-            if config.problems == "micro" {
-                sets.truncate(2);
-            }
-            sets
+            let bundled = ["basics", "micro"].into_iter();
+            let others = bundled.filter(|set| *set != config.problems);
+            std::iter::once(&*config.problems).chain(others).collect()
         }
     };
     let (set, problem) = parts::problem(&args.problem, &sets)?;

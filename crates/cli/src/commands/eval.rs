@@ -9,6 +9,7 @@ use rlef_env::FeedbackMode;
 use rlef_eval::{Bootstrap, Budget, Condition, Summary, measure, score};
 use rlef_model::{Frame, device};
 use rlef_policy::{Drive, LocalPolicy, Outcome};
+use rlef_problems::ProblemSet;
 use rlef_rl::TrainConfig;
 use serde_json::{Value, json};
 
@@ -54,12 +55,10 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     }
     /// More episodes than any machine runs in a lifetime: a slip of the finger, not a plan.
     const MOST: u64 = 100_000_000;
-    let split = match args.split {
-        Some(split) => split,
-        None => parts::held_out(&config.problems)?,
-    };
+    let set = ProblemSet::open(&config.problems)?;
+    let split = args.split.unwrap_or_else(|| parts::held_out(&set));
     let limit = args.limit.unwrap_or(0) as usize;
-    let problems = parts::problems(&config.problems, &split, limit)?;
+    let problems = parts::problems(&set, &split, limit)?;
     if rollouts.saturating_mul(problems.len() as u64) > MOST {
         bail!(
             "{rollouts} rollouts of {} problems are more than {MOST} episodes; ask for fewer",

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use rlef_model::device;
 use rlef_model::folder::{FILES, INDEX, WEIGHTS};
 use rlef_policy::DriveError;
+use rlef_problems::ProblemSet;
 use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
 
 use crate::args::Sft;
@@ -32,7 +33,7 @@ pub fn run(args: Sft) -> Result<ExitCode> {
         vacant(&args.out)?;
     }
     let judge = parts::judge(&config.judge)?;
-    let problems = parts::problems(&config.problems, &config.train_split, 0)?;
+    let problems = parts::problems(&ProblemSet::open(&config.problems)?, &config.train_split, 0)?;
     config.check_problems(&problems)?;
     for problem in &problems {
         judge.check(problem)?;

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use rlef_judge::Judge;
 use rlef_model::{ModelFolder, device};
 use rlef_policy::DriveError;
-use rlef_problems::Problem;
+use rlef_problems::{Problem, ProblemSet};
 use rlef_rl::{Metrics, TrainConfig, TrainError, Trainer, ValueKind};
 
 use crate::args::Train;
@@ -82,7 +82,8 @@ struct Parts {
 impl Parts {
     fn open(config: &TrainConfig) -> Result<Self> {
         let judge = parts::judge(&config.judge)?;
-        let split = |name: &str, limit| parts::problems(&config.problems, name, limit);
+        let set = ProblemSet::open(&config.problems)?;
+        let split = |name: &str, limit| parts::problems(&set, name, limit);
         let eval = &config.eval;
         let train = split(&config.train_split, 0)?;
         let valid = if eval.every > 0 {
