@@ -134,13 +134,71 @@ fn where_nothing_can_be_reached_every_source_is_named() {
     );
 }
 
+#[test]
+fn a_plan_says_what_fits_and_what_would() {
+    let (code, said, error) = ran(&["plan", "--model", "llama3-8b", "--memory", "141GiB"]);
+    assert_eq!((code, error.as_str()), (1, ""));
+    // 8,030,261,248 weights of 4 bytes.
+    assert!(said.contains("29.92 GiB"), "{said}");
+    assert!(said.contains("It does not fit."), "{said}");
+    let change = said.lines().last().unwrap();
+    let setting = change
+        .strip_prefix("It would fit with ")
+        .and_then(|c| c.strip_suffix('.'))
+        .unwrap_or_else(|| panic!("{said}"));
+    // What is proposed is true.
+    if let Some(set) = setting.strip_prefix("--set ") {
+        let (code, said, _) = ran(&[
+            "plan",
+            "--model",
+            "llama3-8b",
+            "--memory",
+            "141GiB",
+            "--set",
+            set,
+        ]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("It fits."), "{said}");
+    }
+    let (code, said, _) = ran(&["plan", "--json", "--memory", "24GiB", "--length", "256"]);
+    assert_eq!(code, 0);
+    let plan: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(plan["weights"], 4 * 582_528);
+    assert_eq!(plan["fits"], true);
+}
+
+#[test]
+fn a_model_that_cannot_be_trained_here_is_not_even_fetched() {
+    let home = tempfile::tempdir().unwrap();
+    let hub = Hub::open(Offer::new(), Fault::None);
+    let (code, _, error) = outcome(apart(home.path()).env("HF_ENDPOINT", &hub.endpoint).args([
+        "train",
+        "--model",
+        "llama3-70b",
+    ]));
+    assert_eq!(code, 2);
+    for part in [
+        "does not fit this machine",
+        "weights",
+        "optimiser",
+        "262.8",
+        "named model",
+    ] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    assert!(hub.asked.lock().unwrap().is_empty());
+}
+
 /// What a hub offers: files by name.
 type Offer = BTreeMap<String, Vec<u8>>;
 
-/// A hub with one repository. Every request's first line and token are noted.
+/// The path and the token of every request.
+type Asked = Mutex<Vec<(String, Option<String>)>>;
+
+/// A hub with one repository.
 struct Hub {
     endpoint: String,
-    asked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    asked: Arc<Asked>,
 }
 
 /// How a hub fails.
@@ -157,7 +215,7 @@ impl Hub {
     fn open(offer: Offer, fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<_>>> = Arc::default();
+        let asked: Arc<Asked> = Arc::default();
         let noted = asked.clone();
         // Ends with the test's process.
         std::thread::spawn(move || {
@@ -170,12 +228,7 @@ impl Hub {
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    offer: &Offer,
-    fault: Fault,
-    noted: &Mutex<Vec<(String, Option<String>)>>,
-) {
+fn serve(stream: TcpStream, offer: &Offer, fault: Fault, noted: &Asked) {
     let mut reader = BufReader::new(&stream);
     loop {
         let mut request = String::new();

@@ -31,6 +31,8 @@ pub enum Command {
     Judge(Judge),
     /// One dialog step by step: see what the model is told, what it answers and what its program did.
     Debug(Debug),
+    /// What a training run would hold in memory, whether it fits, and what to change if not. Loads nothing.
+    Plan(Plan),
     /// Fetch models by name, look at them, turn GGUF files into folders.
     Model(Model),
     /// Import, check, list, show, export and generate problems.
@@ -266,6 +268,58 @@ pub struct Debug {
     /// Temperature; default: 0.2.
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
+}
+
+/// `rlef plan`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "For one device, weights in f32, as `rlef train` has them; the program itself takes some 60 MB more. \
+Exit code: 0 it fits; 1 it does not; 2 wrong usage."
+)]
+pub struct Plan {
+    /// Settings of the run in a TOML file; see configs/.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, e.g. --set ppo.minibatches=8; may be given more than once and wins over the file.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The model: tiny (the default), a folder in Hugging Face layout, a GGUF file, or a name of `rlef model list`, which
+    /// is not fetched.
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Tokens of the longest dialog; default: 1.5 × its answers, at most the model's positions.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(2..))]
+    pub length: Option<u32>,
+    /// Memory of the device, e.g. 141GiB; default: what this machine has left.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Print JSON: bytes.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A number of bytes: `24GiB`, `80GB`, `512MiB`.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size such as 24GiB, 80GB or 512MiB");
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(wrong)?;
+    let number: f64 = text[..digits].trim().parse().map_err(|_| wrong())?;
+    let unit = match text[digits..].to_ascii_lowercase().as_str() {
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "mib" => f64::from(1u32 << 20),
+        "gib" => f64::from(1u32 << 30),
+        "tib" => f64::from(1u32 << 30) * 1024.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * unit;
+    if bytes >= 1e6 && bytes < 1e18 {
+        Ok(bytes as u64)
+    } else {
+        Err(wrong())
+    }
 }
 
 /// `rlef model`
@@ -619,6 +673,16 @@ mod tests {
         assert_eq!(words("a 'b c' {file}"), ["a", "b c", "{file}"]);
         for wrong in ["", "  ", "a 'b"] {
             assert!(backend(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("141GiB"), Ok(141 << 30));
+        assert_eq!(size("80GB"), Ok(80_000_000_000));
+        assert_eq!(size("1.5gib"), Ok(3 << 29));
+        for wrong in ["", "80", "GiB", "-1GiB", "1PB", "nanGB", "1GiB "] {
+            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 

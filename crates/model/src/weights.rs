@@ -3,12 +3,13 @@
 //! Every tensor the network needs must be there with the right shape, and every tensor that is there must be
 //! needed: a name left over means that the model is not what we take it for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView, View};
 
 use crate::ModelError;
 use crate::config::LlamaConfig;
@@ -175,38 +176,54 @@ pub(crate) fn half_to_f32(bits: u16) -> f32 {
     }
 }
 
+/// Numbers that become bytes when they are written, one tensor at a time.
+struct InF32<'a> {
+    shape: &'a [usize],
+    values: &'a [f32],
+}
+
+impl View for InF32<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        let bytes = self.values.iter().flat_map(|x| x.to_le_bytes());
+        Cow::Owned(bytes.collect())
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.values.len()
+    }
+}
+
 /// Writes `tensors` to `path` in f32, under a temporary name first: a half-written file never has the real one.
 pub fn write_file(path: &Path, tensors: &Named) -> Result<(), ModelError> {
-    let bytes: Vec<(&String, &Vec<usize>, Vec<u8>)> = tensors
-        .iter()
-        .map(|(name, (shape, values))| {
-            (
-                name,
-                shape,
-                values.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            )
-        })
-        .collect();
     let fail = |tensor: &str, why: String| ModelError::Weights {
         path: path.to_owned(),
         tensor: tensor.into(),
         why,
     };
-    let mut views = Vec::new();
-    for (name, shape, data) in &bytes {
-        let view = TensorView::new(Dtype::F32, (*shape).clone(), data)
-            .map_err(|e| fail(name, e.to_string()))?;
-        views.push((*name, view));
+    for (name, (shape, values)) in tensors {
+        if shape.iter().product::<usize>() != values.len() {
+            let why = format!("has {} numbers for the shape {shape:?}", values.len());
+            return Err(fail(name, why));
+        }
     }
-    let metadata = Some(
-        [("format".to_owned(), "pt".to_owned())]
-            .into_iter()
-            .collect(),
-    );
-    let file = safetensors::serialize(views, metadata).map_err(|e| fail("(all)", e.to_string()))?;
+    let views = tensors
+        .iter()
+        .map(|(name, (shape, values))| (name, InF32 { shape, values }));
+    let metadata = [("format".to_owned(), "pt".to_owned())].into();
     let partial = path.with_extension("partial");
-    let written = std::fs::write(&partial, file)
-        .map_err(|e| ModelError::io(&partial, e))
+    let written = safetensors::serialize_to_file(views, Some(metadata), &partial)
+        .map_err(|e| match e {
+            SafeTensorError::IoError(e) => ModelError::io(&partial, e),
+            other => fail("(all)", other.to_string()),
+        })
         .and_then(|()| std::fs::rename(&partial, path).map_err(|e| ModelError::io(path, e)));
     if written.is_err() {
         // On a full disk a half-written file would keep the space that the next try needs.

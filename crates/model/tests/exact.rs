@@ -7,7 +7,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::{GREEDY, Loaded, Numbers, TINY, gap, logprobs, logsumexp, reference};
-use rlef_model::{Sampling, folder};
+use rlef_model::{ChatTokenizer, Sampling, folder};
 
 /// Between two implementations in f32, on logits of the order of 10.
 const TOLERANCE: f32 = 2e-3;
@@ -102,23 +102,26 @@ fn every_way_gives_the_same_log_probabilities() {
 
 /// SmolLM2-135M-Instruct, if it is on this machine: `RLEF_SMOLLM2` names its GGUF file or its folder, else it is where
 /// `rlef model get smollm2-135m` puts it.
-fn smollm2() -> Option<Loaded> {
+fn smollm2() -> Option<(Loaded, ChatTokenizer)> {
     let got = folder::cache().map(|cache| cache.join("smollm2-135m"));
     let path = match std::env::var_os("RLEF_SMOLLM2") {
         Some(path) => PathBuf::from(path),
         None => got.filter(|path| path.join(folder::WEIGHTS).exists())?,
     };
     if path.is_dir() {
-        return Some(Loaded::open(&path));
+        let files =
+            folder::FILES.map(|name| (name.to_owned(), std::fs::read(path.join(name)).unwrap()));
+        let (_, tokenizer) = folder::understand(&files, &path).unwrap();
+        return Some((Loaded::open(&path), tokenizer));
     }
     let (files, named) = rlef_model::gguf::read(&path).unwrap();
-    let (config, _) = folder::understand(&files, &path).unwrap();
-    Some(Loaded::new(config, named, &path))
+    let (config, tokenizer) = folder::understand(&files, &path).unwrap();
+    Some((Loaded::new(config, named, &path), tokenizer))
 }
 
 #[test]
 fn smollm2_is_that_of_transformers() {
-    let Some(loaded) = smollm2() else {
+    let Some((loaded, tokenizer)) = smollm2() else {
         eprintln!(
             "SKIPPED: SmolLM2-135M is not here; run `rlef model get smollm2-135m`, or set RLEF_SMOLLM2 to its GGUF file"
         );
@@ -127,6 +130,12 @@ fn smollm2_is_that_of_transformers() {
     let expected = Numbers::open(&reference().join("smollm2.safetensors"));
     let prompts = expected.lists("tokens");
     assert!(prompts.iter().any(|p| p.len() > 512));
+    // Transformers' tokens, as text and back; markers, which the text would leave out, are the first 17 tokens.
+    for prompt in prompts.iter().filter(|p| p.iter().all(|&t| t >= 17)) {
+        let tokens: Vec<u32> = prompt.iter().map(|&t| t as u32).collect();
+        let text = tokenizer.decode(&tokens).unwrap();
+        assert_eq!(tokenizer.encode(&text).unwrap(), tokens, "{text}");
+    }
     let (short, long): (Vec<usize>, Vec<usize>) =
         (0..prompts.len()).partition(|&i| prompts[i].len() < 512);
     let mut largest = 0.0f32;

@@ -4,6 +4,7 @@ mod debug;
 mod eval;
 mod judge;
 mod model;
+mod plan;
 mod problems;
 mod run;
 mod sandbox;
@@ -26,6 +27,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Run(a) => run::run(&a),
         Command::Debug(a) => debug::run(&a),
         Command::Model(a) => model::run(a),
+        Command::Plan(a) => plan::run(&a),
         Command::Problems(a) => problems::run(a),
         Command::Sandbox(a) => sandbox::run(&a),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use burn::tensor::Device;
-use rlef_model::folder::FILES;
+use rlef_model::folder::{self, FILES};
 use rlef_model::{LlamaConfig, ModelFolder, gguf, weights};
 
 use crate::output::memory;
@@ -99,6 +99,16 @@ pub fn open(name: &str, device: &Device) -> Result<ModelFolder> {
         }
         Place::Elsewhere(model) => load(&fetch::get(&model)?, device),
     }
+}
+
+/// The shape of a model; nothing large is read, and nothing is fetched.
+pub fn shape(name: &str) -> Result<LlamaConfig> {
+    Ok(match find(name)? {
+        Place::Embedded => LlamaConfig::parse(CONFIG, Path::new("configs/tiny/base/config.json"))?,
+        Place::Folder(dir) => LlamaConfig::load(&dir)?,
+        Place::Gguf(file) => folder::understand(&gguf::Gguf::open(&file)?.files()?, &file)?.0,
+        Place::Elsewhere(model) => model.config,
+    })
 }
 
 /// The files of the embedded model.
