@@ -141,25 +141,25 @@ fn a_plan_says_what_fits_and_what_would() {
     // 8,030,261,248 weights of 4 bytes.
     assert!(said.contains("29.92 GiB"), "{said}");
     assert!(said.contains("It does not fit."), "{said}");
-    let change = said.lines().last().unwrap();
-    let setting = change
-        .strip_prefix("It would fit with ")
-        .and_then(|c| c.strip_suffix('.'))
-        .unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        said.contains("the largest named model that would is qwen3-4b"),
+        "{said}"
+    );
     // What is proposed is true.
-    if let Some(set) = setting.strip_prefix("--set ") {
-        let (code, said, _) = ran(&[
-            "plan",
-            "--model",
-            "llama3-8b",
-            "--memory",
-            "141GiB",
-            "--set",
-            set,
-        ]);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("It fits."), "{said}");
-    }
+    let run = ["plan", "--model", "smollm2-135m", "--memory", "6GiB"];
+    let (code, said, _) = ran(&run);
+    assert_eq!(code, 1);
+    let setting = said
+        .lines()
+        .last()
+        .and_then(|l| l.strip_prefix("It would fit with --set "))
+        .and_then(|l| l.strip_suffix('.'))
+        .unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(
+        ran(&[&run[..], &["--set", setting]].concat()).0,
+        0,
+        "{setting}"
+    );
     let (code, said, _) = ran(&["plan", "--json", "--memory", "24GiB", "--length", "256"]);
     assert_eq!(code, 0);
     let plan: serde_json::Value = serde_json::from_str(&said).unwrap();
