@@ -55,9 +55,14 @@ fn main() -> Result<()> {
         arguments.runs
     );
     println!(
-        "    cargo run --release -p rlef-benches --bin sandbox -- --runs {} --python {}\n",
+        "    cargo run --release -p rlef-benches --bin sandbox -- --runs {} --python {}{}\n",
         arguments.runs,
-        arguments.python.display()
+        arguments.python.display(),
+        if arguments.numpy.is_some() {
+            " --numpy PYTHON"
+        } else {
+            ""
+        }
     );
     cost(&setting, arguments.runs, false)?;
     if let Some(python) = &arguments.numpy {
