@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -17,6 +18,7 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 use super::confine::{self, step};
+use super::landlock::Landlock;
 use super::warm::Warm;
 use super::{artifact, program, tree};
 use crate::wire::{Form, Product, ProductPlan, Report, RunEnd, RunRequest, Trouble};
@@ -29,6 +31,8 @@ pub(super) struct Starter<'a> {
     pub warm: Option<&'a Warm>,
     /// See [`crate::wire::SlotPlan::programs_go_first`].
     pub programs_go_first: bool,
+    /// Where the kernel has it.
+    pub landlock: Option<Landlock>,
     /// What may be taken out of /tmp after a run.
     pub product: Option<&'a ProductPlan>,
 }
@@ -99,9 +103,11 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
         Form::Executable => Ok(()),
     };
     step("write the program", put)?;
+    let rules = starter.landlock.map(|l| l.rules(Path::new("/tmp")));
+    let rules = step("make rules for Landlock", rules.transpose())?;
     match starter.warm {
-        Some(warm) => warm.spawn(request, inside),
-        None => prepared.spawn(request, source, inside),
+        Some(warm) => warm.spawn(request, inside, rules.as_ref()),
+        None => prepared.spawn(request, source, inside, rules.as_ref()),
     }
 }
 
