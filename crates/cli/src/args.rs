@@ -324,7 +324,7 @@ fn size(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let bytes = number * unit;
-    if bytes >= 1e6 && bytes < 1e18 {
+    if (1e6..1e18).contains(&bytes) {
         Ok(bytes as u64)
     } else {
         Err(wrong())

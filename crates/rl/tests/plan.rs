@@ -40,7 +40,7 @@ static ALLOCATOR: Counting = Counting;
 fn sample(length: usize, answer: usize) -> Sample {
     Sample {
         tokens: (0..length as u32).map(|t| t % 7).collect(),
-        answers: vec![length - answer..length],
+        answers: std::iter::once(length - answer..length).collect(),
         behaviour: vec![-3.0; answer],
         old: vec![-3.0; answer],
         reference: vec![-3.0; answer],
