@@ -78,11 +78,11 @@ pub fn possible(config: &TrainConfig) -> Result<()> {
         Some(there) if least.standing() + least.gradients > there => {
             let length = usual(config, &shape);
             bail!(
-                "training {} does not fit this machine, which has {} left; at up to {length} tokens a dialog it holds\n\
-                 {}{}",
+                "training {} does not fit this machine; at up to {length} tokens a dialog it holds\n{}This machine has \
+                 {} left. {}",
                 config.model,
-                readable(there),
                 table(&planned(config, &shape, length)),
+                readable(there),
                 change(config, &shape, length, there)
             )
         }
