@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -19,7 +20,7 @@ use nix::unistd::Pid;
 use super::confine::{self, step};
 use super::warm::Warm;
 use super::{artifact, program, tree};
-use crate::wire::{Form, Product, ProductPlan, Report, RunEnd, RunRequest, Trouble};
+use crate::wire::{Form, Product, Report, RunEnd, RunRequest, Trouble};
 
 /// What a run is started with; the same for all runs of a slot.
 pub(super) struct Starter<'a> {
@@ -29,8 +30,6 @@ pub(super) struct Starter<'a> {
     pub warm: Option<&'a Warm>,
     /// See [`crate::wire::SlotPlan::programs_go_first`].
     pub programs_go_first: bool,
-    /// What may be taken out of /tmp after a run.
-    pub product: Option<&'a ProductPlan>,
 }
 
 pub(super) fn main(
@@ -40,12 +39,11 @@ pub(super) fn main(
     report: OwnedFd,
     asked: OwnedFd,
 ) -> ! {
-    // Not for the program: it stays here.
-    let product = starter
-        .product
-        .filter(|_| request.product)
-        .zip(descriptors.pop_if(|_| request.product));
-    let end = match start(starter, request, &descriptors) {
+    // Not for the program: they stay here.
+    let wanted = request.product.as_ref();
+    let product = wanted.zip(descriptors.pop_if(|_| wanted.is_some()));
+    let files = descriptors.pop_if(|_| request.files);
+    let end = match start(starter, request, &descriptors, files) {
         Ok(pid) => {
             drop(descriptors);
             // The launcher's socket: only the launcher itself may keep it open.
@@ -54,7 +52,9 @@ pub(super) fn main(
             match attend(pid, &asked) {
                 Ok(mut report) => {
                     // Everything of the run is dead, so that what lies in /tmp stays as it is.
-                    if let (0, Some((plan, file))) = (report.status, product) {
+                    if let Some((plan, file)) = product
+                        && (plan.always || report.status == 0)
+                    {
                         report.product = artifact::take(plan, file);
                     }
                     RunEnd::Report(report)
@@ -70,7 +70,12 @@ pub(super) fn main(
     unsafe { libc::_exit(i32::from(told.is_err())) }
 }
 
-fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Result<Pid, Trouble> {
+fn start(
+    starter: &Starter,
+    request: &RunRequest,
+    descriptors: &[OwnedFd],
+    files: Option<OwnedFd>,
+) -> Result<Pid, Trouble> {
     // The launcher's death is ours.
     step(
         "be tied to the launcher",
@@ -99,6 +104,12 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
         Form::Executable => Ok(()),
     };
     step("write the program", put)?;
+    if let Some(files) = files {
+        step(
+            "write the program's files",
+            artifact::unpack(&files, Path::new("/tmp")),
+        )?;
+    }
     match starter.warm {
         Some(warm) => warm.spawn(request, inside),
         None => prepared.spawn(request, source, inside),

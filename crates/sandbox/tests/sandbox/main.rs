@@ -14,6 +14,7 @@ mod leftovers;
 mod lent;
 mod limits;
 mod modes;
+mod prepared;
 mod refused;
 mod soak;
 mod users;
