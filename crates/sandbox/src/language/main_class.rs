@@ -39,6 +39,7 @@ pub(super) fn main_class(text: &str, expected: &str) -> Option<MainClass> {
     let mut depth = 0_usize;
     let mut modifiers = 0;
     let mut current = None;
+    let mut has_expected = false;
     for (at, token) in tokens.iter().enumerate() {
         let word = |ahead: usize| tokens.get(at + ahead).copied().unwrap_or_default();
         match *token {
@@ -54,6 +55,7 @@ pub(super) fn main_class(text: &str, expected: &str) -> Option<MainClass> {
             }
             kind if depth == 0 && TYPES.contains(&kind) && is_name(word(1)) => {
                 current = Some(word(1));
+                has_expected |= word(1) == expected;
                 let before = tokens.get(modifiers..at).unwrap_or_default();
                 if before.contains(&"public") {
                     public = current;
@@ -81,7 +83,9 @@ pub(super) fn main_class(text: &str, expected: &str) -> Option<MainClass> {
         package => format!("{package}.{class}"),
     };
     let file = public.unwrap_or(class);
-    (name != expected || file != expected).then(|| MainClass {
+    // It may have inherited its `main`.
+    let as_expected = has_expected && package.is_empty();
+    (!as_expected).then(|| MainClass {
         name,
         file: file.to_owned(),
     })
@@ -177,6 +181,12 @@ mod tests {
         );
         assert_eq!(found(&hidden), named("Z", "Z"));
         assert_eq!(found("class A { void main() {} }"), None);
+        assert_eq!(
+            found(&format!(
+                "class A {{ {main} }} public class Main extends A {{ }}"
+            )),
+            None
+        );
         assert_eq!(
             found("public class Late extends Base {} "),
             named("Late", "Late")
