@@ -114,7 +114,7 @@ impl<'a> Judging<'a> {
             (None, Some(returned)) => {
                 value::compare(&problem.checker, &test.output, returned).map_err(unusable)
             }
-            (None, None) => match &problem.checker {
+            (None, None) => match problem.checker.for_test(&test.name) {
                 Checker::Validator(validator) => {
                     (self.judge).validated(problem, validator, test, name, &outcome.stdout)
                 }
