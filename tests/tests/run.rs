@@ -214,6 +214,22 @@ fn another_interpreter_can_be_named() {
 }
 
 #[test]
+fn packages_can_be_named() {
+    let report = json("import colorsys; print(1)", &["--packages", "colorsys"], 0);
+    assert_eq!(report["stdout"], "1\n");
+    for (name, words) in [
+        ("surely_not_installed", "pip install"),
+        ("numpy==2", "what stands after `import`"),
+    ] {
+        let output = run("print(1)", &["--packages", name]).code(3);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(name) && stderr.contains(words), "{stderr}");
+    }
+    let both = ["--packages", "json", "--backend", "python3 {file}"];
+    run("print(1)", &both).code(2);
+}
+
+#[test]
 fn compiled_programs_run_as_well() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |name: &str, source: &str| {

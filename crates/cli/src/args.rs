@@ -191,14 +191,24 @@ pub struct Run {
     pub memory: u64,
     /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
     /// file. It is split as a shell would, but no shell runs it.
-    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    #[arg(long, value_name = "COMMAND", value_parser = backend, conflicts_with_all = ["python", "packages"])]
     pub backend: Option<Backend>,
-    /// The Python interpreter; default: python3 on the PATH.
-    #[arg(long, value_name = "PATH", conflicts_with = "backend")]
-    pub python: Option<PathBuf>,
+    #[command(flatten)]
+    pub python: Python,
     /// Print one JSON object instead: how it ended, its output, time and memory.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What Python programs run on.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Python {
+    /// The Python interpreter; default: python3 on the PATH.
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// Packages of that interpreter that programs may import besides the standard library, e.g. numpy,networkx.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub packages: Vec<String>,
 }
 
 /// `rlef judge`
@@ -231,11 +241,10 @@ pub struct Judge {
     pub stop: bool,
     /// Run the program by this command instead of the sandbox, e.g. 'runsc … python3 {file}'; {file} is the program's
     /// file. It is split as a shell would, but no shell runs it.
-    #[arg(long, value_name = "COMMAND", value_parser = backend)]
+    #[arg(long, value_name = "COMMAND", value_parser = backend, conflicts_with_all = ["python", "packages"])]
     pub backend: Option<Backend>,
-    /// The Python interpreter; default: python3 on the PATH.
-    #[arg(long, value_name = "PATH", conflicts_with = "backend")]
-    pub python: Option<PathBuf>,
+    #[command(flatten)]
+    pub python: Python,
     /// Print JSON: every test with its verdict, output, time and first difference.
     #[arg(long)]
     pub json: bool,
@@ -506,9 +515,8 @@ pub enum SandboxCommand {
 /// `rlef sandbox doctor`
 #[derive(Debug, clap::Args)]
 pub struct Doctor {
-    /// The Python interpreter; default: python3 on the PATH.
-    #[arg(long, value_name = "PATH")]
-    pub python: Option<PathBuf>,
+    #[command(flatten)]
+    pub python: Python,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -522,9 +530,8 @@ pub struct Bench {
     /// What it reads.
     #[arg(long, value_name = "FILE", requires = "file")]
     pub input: Option<PathBuf>,
-    /// The Python interpreter; default: python3 on the PATH.
-    #[arg(long, value_name = "PATH")]
-    pub python: Option<PathBuf>,
+    #[command(flatten)]
+    pub python: Python,
     /// How long it takes, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub seconds: Duration,

@@ -18,21 +18,27 @@ use rlef_sandbox::{Config, External, PYTHON, Sandbox};
 pub fn judge(config: &JudgeConfig) -> Result<Judge> {
     let python = (config.python != JudgeConfig::default().python).then_some(&config.python);
     if !config.command.is_empty() {
-        if python.is_some() {
-            bail!("setting `judge.python` has no effect with `judge.command`: leave it out");
+        let without = [
+            ("python", python.is_some()),
+            ("packages", !config.packages.is_empty()),
+        ];
+        if let Some((name, _)) = without.iter().find(|(_, given)| *given) {
+            bail!("setting `judge.{name}` has no effect with `judge.command`: leave it out");
         }
         let external =
             External::new(config.command.clone()).context("the command in place of the sandbox")?;
         return Judge::new(external, config.clone()).context("the judge cannot be set up");
     }
-    let sandbox = sandbox(python.map(Path::new)).context("the sandbox cannot be set up")?;
+    let sandbox =
+        sandbox(python.map(Path::new), &config.packages).context("the sandbox cannot be set up")?;
     Judge::new(sandbox, config.clone()).context("the judge cannot be set up")
 }
 
-/// A sandbox on this interpreter, or on the `python3` of the PATH.
-pub fn sandbox(python: Option<&Path>) -> Result<Sandbox, rlef_sandbox::Fault> {
+/// A sandbox on this interpreter, or on the `python3` of the PATH, with these packages of it.
+pub fn sandbox(python: Option<&Path>, packages: &[String]) -> Result<Sandbox, rlef_sandbox::Fault> {
     Sandbox::new(Config {
         interpreter: python.map(Path::to_owned),
+        packages: packages.to_vec(),
         ..Config::default()
     })
 }

@@ -19,6 +19,9 @@ pub struct JudgeConfig {
     pub command: Vec<String>,
     /// The Python interpreter of the sandbox: a name on the PATH or a file. Default: `python3`.
     pub python: String,
+    /// Packages of that interpreter that Python programs may import besides the standard library (`["numpy"]`); each makes
+    /// every run a little dearer. Default: none.
+    pub packages: Vec<String>,
     /// CPU seconds allowed = the problem's time limit × this. Default 1.
     pub time_factor: f64,
     /// For programs in a language, by its name (`cpp = 1.0`): the problem's time limit is multiplied by this as well.
@@ -65,6 +68,7 @@ impl Default for JudgeConfig {
         Self {
             command: vec![],
             python: "python3".into(),
+            packages: vec![],
             time_factor: 1.0,
             language_time_factors: BTreeMap::new(),
             near_limit: 1.5,

@@ -29,6 +29,7 @@ def _boot():
     else:
         mode = int(arguments[1])
         sys.path[0] = "/tmp"
+        _boot.packages()
         sys.meta_path.insert(0, _boot.Seeder)
     # Made only now, so that the collector takes it apart at the end even in a child; not this file's own module, which
     # the hooks above keep alive.
@@ -188,15 +189,34 @@ def _encode(value):
     return b"".join(parts)
 
 
+def _packages():
+    # Besides the standard library; where there are any, they are looked for last.
+    import posix
+    import sys
+
+    try:
+        names = posix.listdir("/packages")
+    except OSError:
+        return
+    sys.path.append("/packages")
+    if "numpy" in names:
+        _boot.Seeder.left.add("numpy.random")
+
+
 class _Seeder:
-    # `random` starts from the same seed in every run. Waits in sys.meta_path for its import, then is gone.
+    # `random` starts from the same seed in every run, and so does numpy's. Waits in sys.meta_path for their import, then
+    # is gone.
+    left = {"random"}
+
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name != "random":
+        if name not in cls.left:
             return None
         import sys
 
-        sys.meta_path.remove(cls)
+        cls.left.discard(name)
+        if not cls.left:
+            sys.meta_path.remove(cls)
         spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, path)
         # A file of that name beside the program is the program's own.
         if spec is not None and spec.origin is not None and not spec.origin.startswith("/tmp/random"):
@@ -285,13 +305,13 @@ def _warm(socket, names):
         leave(130 if status[0] is None else status[0])
 
     atexit.register(finish)
+    _boot.packages()
+    sys.meta_path.insert(0, _boot.Seeder)
     for name in names:
         try:
             __import__(name)
         except ImportError:  # not in this version
             pass
-    if "random" in sys.modules:
-        sys.modules["random"].seed(0)
     threading = sys.modules.get("threading")
 
     import ctypes
@@ -316,6 +336,7 @@ def _warm(socket, names):
 
 _boot.Seeder = _Seeder
 _boot.warm = _warm
+_boot.packages = _packages
 _boot.asked = _asked
 _boot.save = _save
 _boot.encode = _encode

@@ -40,6 +40,9 @@ const GO_BETWEEN: i32 = 299;
 /// Longest system-call filter that the kernel takes, in instructions.
 const LONGEST_FILTER: usize = 4096;
 
+/// Descriptors that an order can have; the last are the rules for Landlock, where there are any.
+const ALL: usize = DESCRIPTORS + EXTRAS + 1;
+
 /// `struct cmsghdr` and its descriptors, with room for more than may come, so that a wrong message is seen as such.
 #[repr(C, align(8))]
 struct Beside {
@@ -48,9 +51,6 @@ struct Beside {
     kind: i32,
     descriptors: [i32; ALL + 3],
 }
-
-/// Descriptors that an order can have.
-const ALL: usize = DESCRIPTORS + EXTRAS;
 
 /// The system-call filter; static because it outlives every frame and is too large for one.
 static mut FILTER: MaybeUninit<[u64; LONGEST_FILTER]> = MaybeUninit::uninit();
@@ -170,13 +170,14 @@ impl Parent {
         for extra in order::extras(order.mode) {
             wanted += 4 * extra as usize;
         }
+        wanted += 4 * order.landlock as usize;
         if length as usize != size_of::<Order>()
             || (beside.length, beside.level, beside.kind) != (wanted, SOL_SOCKET, SCM_RIGHTS)
         {
             exit(71)
         }
-        let [a, b, c, d, e, f, g, ..] = beside.descriptors;
-        [a, b, c, d, e, f, g]
+        let [a, b, c, d, e, f, g, h, ..] = beside.descriptors;
+        [a, b, c, d, e, f, g, h]
     }
 
     /// In the parent: forks, answers if that failed, and is as it was. In the child: confines it.
@@ -331,6 +332,7 @@ impl Parent {
             self.go_first();
         }
         let [stdin, stdout, stderr, mount_space, _, extras @ ..] = descriptors.map(|d| d as usize);
+        let rules = order::extras(order.mode).iter().filter(|e| **e).count();
         // Version 3, this process; no effective, permitted or inheritable capability (and with them no ambient one).
         let header = [0x2008_0522_u32, 0];
         let none = [0_u32; 6];
@@ -385,6 +387,13 @@ impl Parent {
                     step(9, answer)?;
                     break;
                 }
+            }
+            // Needs no_new_privs, which the launcher has set. The number lies above all those that were taken.
+            if order.landlock != 0 {
+                let Some(rules) = extras.get(rules) else {
+                    return Err((12, EMFILE));
+                };
+                step(12, call(LANDLOCK_RESTRICT_SELF, [*rules, 0, 0, 0, 0]))?;
             }
             let program = &raw const self.filter as usize;
             step(10, call(SECCOMP, [1, 0, program, 0, 0]))?;

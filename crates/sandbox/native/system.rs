@@ -26,6 +26,7 @@ pub const SETNS: usize = 308;
 pub const SECCOMP: usize = 317;
 pub const CLONE3: usize = 435;
 pub const CLOSE_RANGE: usize = 436;
+pub const LANDLOCK_RESTRICT_SELF: usize = 446;
 
 pub const EINTR: isize = -4;
 pub const EAGAIN: isize = -11;

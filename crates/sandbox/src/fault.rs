@@ -32,6 +32,14 @@ pub enum Fault {
         /// What went wrong.
         reason: String,
     },
+    /// Packages that programs are to have cannot be given to them.
+    #[error("programs cannot have the packages of `{}`: {}", visible(.interpreter.display()), visible(.reason))]
+    Packages {
+        /// The interpreter that was asked for them.
+        interpreter: PathBuf,
+        /// What is in the way, and what to do.
+        reason: String,
+    },
     /// The interpreter is there but did not answer in time.
     #[error(
         "the interpreter `{}` did not answer within {patience:?}: the machine may be too busy, or what is started under \

@@ -1,8 +1,9 @@
 //! Finding the Python interpreter and everything it needs, once, outside the sandbox.
 //!
 //! Whatever `python3` on the PATH is (a binary, a link, a shell script of a version manager), it is asked for the
-//! real binary and the folders of its standard library; the system's loader is asked for the shared libraries. What
-//! it does not do: look at site-packages, or run anything but this file's own questions.
+//! real binary and the folders of its standard library; the system's loader is asked for the shared libraries. Of
+//! site-packages it looks at what it is asked for (`packages.rs`). What it does not do: run anything but this crate's own
+//! questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -13,9 +14,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::Fault;
 use crate::ask::{self, timed};
+use crate::packages;
 use crate::root::RootPlan;
 
 const LANGUAGE: &str = include_str!("../assets/python.toml");
@@ -74,13 +77,16 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    pub(crate) fn find(wanted: Option<&Path>) -> Result<Self, Fault> {
+    /// `packages`: those of its site-packages that programs are to have.
+    pub(crate) fn find(wanted: Option<&Path>, packages: &[String]) -> Result<Self, Fault> {
         let language: Language = toml::from_str(LANGUAGE).map_err(|e| Fault::Interpreter {
             path: "assets/python.toml".into(),
             reason: e.to_string(),
         })?;
         let name = wanted.unwrap_or(Path::new("python3"));
-        let answer = ask(name, std::env::var_os("PATH").as_deref(), ask::PATIENCE)?;
+        let path = std::env::var_os("PATH");
+        let answer = ask(name, path.as_deref(), ask::PATIENCE)?;
+        let packages = packages::find(name, packages)?;
         let wrong = |reason: String| Fault::Interpreter {
             path: answer.executable.clone(),
             reason,
@@ -94,17 +100,21 @@ impl Interpreter {
             add(folder)?;
         }
         add(&answer.executable)?;
-        let libraries = libraries(&answer.executable, &answer.extensions).map_err(|error| {
-            match error.kind() {
+        let mut extensions = answer.extensions.clone();
+        extensions.extend(packages.extensions.iter().cloned());
+        let libraries =
+            libraries(&answer.executable, &extensions).map_err(|error| match error.kind() {
                 io::ErrorKind::TimedOut => Fault::Silent {
                     path: answer.executable.clone(),
                     patience: ask::PATIENCE,
                 },
                 _ => wrong(error.to_string()),
-            }
-        })?;
+            })?;
         for library in &libraries {
-            add(library)?;
+            // What a package brings along is seen in its own place.
+            if !packages.shows(library) {
+                add(library)?;
+            }
         }
         for extra in extras(&libraries) {
             add(&extra)?;
@@ -114,6 +124,7 @@ impl Interpreter {
                 root.hide(&folder.join(name));
             }
         }
+        root.placed.extend(packages.placed);
         root.files.insert(BOOT_PATH.into(), answer.boot);
         root.files.insert(HELPER_PATH.into(), HELPER.into());
         let mut arguments = language.arguments;
@@ -148,6 +159,31 @@ fn ask(name: &Path, path: Option<&OsStr>, patience: Duration) -> Result<Answer, 
         path: name.into(),
         reason,
     };
+    let answer: Answer = question(name, path, &["-S", "-c", PROBE, BOOT], patience)?;
+    if answer.too_old {
+        return Err(missing(format!("it is Python {}", answer.version)));
+    }
+    if answer.implementation != "cpython" {
+        return Err(wrong(format!(
+            "it is {}, only CPython can be run",
+            answer.implementation
+        )));
+    }
+    Ok(answer)
+}
+
+/// Has the interpreter run a text of ours, apart from the user's own settings, and reads the line of JSON that it prints.
+/// `arguments` end with `-c`, the text, and what it is told.
+pub(crate) fn question<T: DeserializeOwned>(
+    name: &Path,
+    path: Option<&OsStr>,
+    arguments: &[&str],
+    patience: Duration,
+) -> Result<T, Fault> {
+    let missing = |reason: String| Fault::NoInterpreter {
+        wanted: name.into(),
+        reason,
+    };
     let command = match name.components().nth(1) {
         // A name. Without a PATH the system looks in folders of its own, and the interpreter does not find itself.
         None if path.is_none_or(OsStr::is_empty) => {
@@ -165,7 +201,8 @@ fn ask(name: &Path, path: Option<&OsStr>, patience: Duration) -> Result<Answer, 
     };
     let mut command = Command::new(command);
     command
-        .args(["-I", "-S", "-B", "-c", PROBE, BOOT])
+        .args(["-I", "-B"])
+        .args(arguments)
         // Ours may have been removed, and then it could not even start.
         .current_dir("/");
     let output = ask::within(command, patience).map_err(|error| match error.kind() {
@@ -190,23 +227,18 @@ fn ask(name: &Path, path: Option<&OsStr>, patience: Duration) -> Result<Answer, 
     // A version manager may print before the interpreter does: the answer is the last line.
     let text = String::from_utf8_lossy(&output);
     let line = text.lines().last().unwrap_or_default();
-    let answer: Answer = serde_json::from_str(line).map_err(|e| {
-        wrong(format!(
+    serde_json::from_str(line).map_err(|e| Fault::Interpreter {
+        path: name.into(),
+        reason: format!(
             "asked where its parts are, it said `{}` ({e})",
             line.chars().take(200).collect::<String>()
-        ))
-    })?;
-    if answer.too_old {
-        return Err(missing(format!("it is Python {}", answer.version)));
-    }
-    if answer.implementation != "cpython" {
-        return Err(wrong(format!(
-            "it is {}, only CPython can be run",
-            answer.implementation
-        )));
-    }
-    Ok(answer)
+        ),
+    })
 }
+
+/// Extension modules that one start of the loader is asked about: their paths are one variable of the environment, which
+/// the kernel keeps below 128 KiB.
+const PRELOADED_AT_ONCE: usize = 256;
 
 /// The shared libraries of the binary and of the extension modules, under the names by which the loader finds them.
 pub(crate) fn libraries(
@@ -225,12 +257,19 @@ pub(crate) fn libraries(
         .filter(plain)
         .map(|p| p.to_string_lossy().into_owned())
         .collect();
-    let mut command = Command::new(executable);
-    command
-        .env("LD_TRACE_LOADED_OBJECTS", "1")
-        .env("LD_PRELOAD", preload.join(":"));
-    // A loader that does not know this way starts the binary, which reads an empty stdin and ends.
-    let listed = listed(command)?;
+    let mut listed = BTreeSet::new();
+    // The binary alone as well, should there be no extension.
+    for some in preload
+        .chunks(PRELOADED_AT_ONCE)
+        .chain(preload.is_empty().then_some(&[][..]))
+    {
+        let mut command = Command::new(executable);
+        command
+            .env("LD_TRACE_LOADED_OBJECTS", "1")
+            .env("LD_PRELOAD", some.join(":"));
+        // A loader that does not know this way starts the binary, which reads an empty stdin and ends.
+        listed.extend(self::listed(command)?);
+    }
     let rest: Vec<&PathBuf> = if listed.is_empty() {
         extensions.iter().collect()
     } else {
@@ -349,9 +388,9 @@ mod tests {
 
     #[test]
     fn absent_and_wrong_interpreters_are_told_apart() {
-        let absent = Interpreter::find(Some(Path::new("/no/such/python")));
+        let absent = Interpreter::find(Some(Path::new("/no/such/python")), &[]);
         assert!(matches!(absent, Err(Fault::NoInterpreter { .. })));
-        let other = Interpreter::find(Some(Path::new("/bin/echo")))
+        let other = Interpreter::find(Some(Path::new("/bin/echo")), &[])
             .err()
             .map(|e| e.to_string())
             .unwrap_or_default();

@@ -18,6 +18,7 @@
 mod artifact;
 mod confine;
 mod first;
+mod landlock;
 pub(crate) mod order;
 mod program;
 mod tree;
@@ -38,6 +39,7 @@ use crate::lifeline::tie_self;
 use crate::wire::{Reply, Request, RunEnd, RunRequest, SlotPlan, Trouble, receive, send};
 
 pub(crate) use confine::FIXED_ADDRESSES;
+pub(crate) use landlock::STEP as LANDLOCK;
 
 /// Environment variable that makes a program of this crate a launcher.
 pub(crate) const MARK: &str = "RLEF_SANDBOX_LAUNCHER";
@@ -94,7 +96,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
     }
     let plan: SlotPlan = serde_json::from_slice(&text)?;
     let prepared = program::Prepared::new(&plan)?;
-    let (missing, warm) = match confine::set_up(&plan) {
+    let (mut missing, warm) = match confine::set_up(&plan) {
         Ok(done) => done,
         Err(trouble) => return send(&socket, &Reply::Unsupported(trouble), &[]),
     };
@@ -104,6 +106,9 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
         Ok(warm) => (Some(warm), None),
         Err(reason) => (None, Some(reason)),
     };
+    let landlock = landlock::Landlock::find()
+        .map_err(|error| missing.push(Trouble::new(LANDLOCK, error)))
+        .ok();
     send(&socket, &Reply::Ready { missing, cold }, &[])?;
     let late = tree::LateBinds::of(&plan.root);
     while let Some((request, descriptors)) = receive(&socket)? {
@@ -119,6 +124,7 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                         late: &late,
                         warm: warm.as_ref(),
                         programs_go_first: plan.programs_go_first,
+                        landlock,
                     };
                     run(socket, &starter, &request, descriptors)?
                 }

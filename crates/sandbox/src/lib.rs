@@ -35,6 +35,7 @@ mod launcher;
 mod lifeline;
 mod outcome;
 mod own;
+mod packages;
 mod policy;
 mod pool;
 mod prepared;

@@ -57,8 +57,11 @@ enum Kind {
     Compiled(Artifact),
 }
 
+/// A path and a text.
+type Named<'a> = (&'a str, &'a str);
+
 /// Of the paths, those in the entry's folder become relative to it.
-fn beside<'a>(sources: &Sources<'a>) -> Result<(&'a str, Vec<(&'a str, &'a str)>), Fault> {
+fn beside<'a>(sources: &Sources<'a>) -> Result<(&'a str, Vec<Named<'a>>), Fault> {
     let folder = sources
         .entry
         .rsplit_once('/')

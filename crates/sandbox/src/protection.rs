@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::launcher::FIXED_ADDRESSES;
+use crate::launcher::{FIXED_ADDRESSES, LANDLOCK};
 use crate::slot::Slot;
 
 pub(crate) const SELF_CHECK: &str = include_str!("../assets/self_check.py");
@@ -146,6 +146,12 @@ pub(crate) fn judge(seen: &SelfCheck, slot: &Slot) -> Vec<Protection> {
         "programs are started afresh, which is as safe and takes three times as long",
     );
     for (step, name, advice) in [
+        (
+            LANDLOCK,
+            "Landlock, behind the mounts and the filter",
+            "use a kernel from 5.19 on with CONFIG_SECURITY_LANDLOCK and `landlock` among its `lsm=`; in a container, let \
+             its filter pass the calls",
+        ),
         (
             "forbid nested user namespaces",
             "no nested user namespaces",

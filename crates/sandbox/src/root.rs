@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Links in a row before a path counts as a loop; the kernel's own figure.
 const MOST_LINKS: usize = 40;
 
-/// The plan of a private root. All paths are absolute and the same inside and outside.
+/// The plan of a private root. All paths are absolute, and but for `placed` the same inside and outside.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct RootPlan {
     /// Empty folders.
@@ -22,6 +22,8 @@ pub(crate) struct RootPlan {
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// Files (false) and folders (true) of the host that are visible, read-only.
     pub bound: BTreeMap<PathBuf, bool>,
+    /// Files and folders of the host (second, without links on the way) that are visible, read-only, under another name.
+    pub placed: BTreeMap<PathBuf, PathBuf>,
     /// Folders inside bound ones that an empty folder hides.
     pub hidden: BTreeSet<PathBuf>,
     /// Files with given contents, read-only.
@@ -92,6 +94,7 @@ impl RootPlan {
             .bound
             .keys()
             .chain(self.links.keys())
+            .chain(self.placed.keys())
             .chain(self.files.keys());
         let parents: Vec<PathBuf> = named
             .flat_map(|p| p.ancestors().skip(1))

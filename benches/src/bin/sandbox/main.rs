@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release -p rlef-benches --bin sandbox -- [--runs 200] [--python PATH]`
 
+mod native;
 mod rates;
 mod ways;
 
@@ -24,6 +25,9 @@ struct Arguments {
     /// The interpreter.
     #[arg(long, default_value = "python3")]
     python: PathBuf,
+    /// An interpreter with numpy: a program that uses it is measured as well.
+    #[arg(long)]
+    numpy: Option<PathBuf>,
     /// Seconds for each measurement of tests a second.
     #[arg(long, default_value_t = 4)]
     seconds: u64,
@@ -32,13 +36,16 @@ struct Arguments {
 /// Reads 200 numbers, uses the standard library, prints eight lines.
 const PROGRAM: &str = include_str!("../../../../crates/cli/src/commands/sandbox/sample.py");
 
+/// Reads the same numbers and multiplies matrices.
+const NUMPY: &str = include_str!("numpy.py");
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     if arguments.runs == 0 {
         bail!("--runs must be at least 1");
     }
     adopt_orphans()?;
-    let setting = Setting::new(&arguments.python, PROGRAM, input())?;
+    let setting = Setting::new(&arguments.python, &[], PROGRAM, input())?;
     println!("# The sandbox's cost\n\n{}", circumstances());
     println!(
         "{}, {}. The program reads 200 numbers, uses two modules and prints eight lines. CPU time of all processes \
@@ -48,11 +55,28 @@ fn main() -> Result<()> {
         arguments.runs
     );
     println!(
-        "    cargo run --release -p rlef-benches --bin sandbox -- --runs {} --python {}\n",
+        "    cargo run --release -p rlef-benches --bin sandbox -- --runs {} --python {}{}\n",
         arguments.runs,
-        arguments.python.display()
+        arguments.python.display(),
+        if arguments.numpy.is_some() {
+            " --numpy PYTHON"
+        } else {
+            ""
+        }
     );
-    cost(&setting, arguments.runs)?;
+    cost(&setting, arguments.runs, false)?;
+    if let Some(python) = &arguments.numpy {
+        let setting = Setting::new(python, &["numpy"], NUMPY, input())?;
+        println!(
+            "A program with numpy {}, the sandbox made with `packages = [\"numpy\"]`:\n",
+            said(
+                &python.to_string_lossy(),
+                &["-c", "import numpy; print(numpy.__version__)"]
+            )
+        );
+        cost(&setting, arguments.runs, true)?;
+    }
+    native::measure(&setting.python, &input(), arguments.runs)?;
     rates::measure(&setting, Duration::from_secs(arguments.seconds))
 }
 
@@ -62,8 +86,8 @@ fn input() -> Vec<u8> {
 }
 
 /// The table of costs.
-fn cost(setting: &Setting, runs: u32) -> Result<()> {
-    let ways = Way::all(setting)?;
+fn cost(setting: &Setting, runs: u32, two: bool) -> Result<()> {
+    let ways = Way::all(setting, two)?;
     let mut used = vec![Duration::ZERO; ways.len()];
     let count = ways.len();
     for round in 0..runs as usize {
@@ -83,18 +107,16 @@ fn cost(setting: &Setting, runs: u32) -> Result<()> {
     }
     let mut rows = vec![];
     for (way, sum) in ways.into_iter().zip(used) {
-        let (name, tests) = (way.name.clone(), way.tests);
-        // What a launcher has used is known when it has ended.
-        let before = cpu()?;
-        let set_up = way.end();
-        let ended = cpu()?.saturating_sub(before);
-        let all = (sum + ended).saturating_sub(set_up);
-        rows.push((name, all.as_secs_f64() * 1e3 / f64::from(runs * tests)));
+        let all = sum + way.launchers_cpu();
+        let ms = all.as_secs_f64() * 1e3 / f64::from(runs * way.tests);
+        rows.push((way.name, ms));
     }
-    rows.push((
-        "forked from a ready interpreter, no isolation (floor)".into(),
-        setting.floor(runs)?,
-    ));
+    if !two {
+        rows.push((
+            "forked from a ready interpreter, no isolation (floor)".into(),
+            setting.floor(runs)?,
+        ));
+    }
     let bare = rows.first().map_or(f64::NAN, |row| row.1);
     println!("| way | CPU ms a test | ratio to bare |\n|---|---|---|");
     for (name, ms) in rows {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rlef_benches::{children, cpu, said, wait_for_others};
+use rlef_benches::{children, cpu, said, tree_cpu, wait_for_others};
 use rlef_sandbox::{Config, Ending, Limits, Sandbox};
 
 /// Tests of a candidate.
@@ -15,6 +15,8 @@ const TESTS: u32 = 10;
 /// What is run.
 pub struct Setting {
     pub python: PathBuf,
+    /// What it imports besides the standard library.
+    packages: Vec<String>,
     folder: tempfile::TempDir,
     source: String,
     input: Vec<u8>,
@@ -22,7 +24,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    pub fn new(python: &Path, source: &str, input: Vec<u8>) -> Result<Self> {
+    pub fn new(python: &Path, packages: &[&str], source: &str, input: Vec<u8>) -> Result<Self> {
         // A version manager's script in front of the interpreter is not the interpreter's cost.
         let real = said(
             &python.to_string_lossy(),
@@ -36,6 +38,7 @@ impl Setting {
         std::fs::write(folder.path().join("input"), &input)?;
         let mut setting = Self {
             python: real.into(),
+            packages: packages.iter().map(|p| (*p).to_owned()).collect(),
             folder,
             source: source.into(),
             input,
@@ -164,6 +167,7 @@ impl Setting {
     pub fn sandbox(&self, warm: bool) -> Result<Sandbox> {
         let config = Config {
             interpreter: Some(self.python.clone()),
+            packages: self.packages.clone(),
             warm,
             ..Config::default()
         };
@@ -181,7 +185,9 @@ pub struct Way {
     /// Tests that one run counts for.
     pub tests: u32,
     how: How,
-    set_up: Duration,
+    /// The sandbox's launchers: what they have used is not known to this process before they end.
+    launchers: Vec<i32>,
+    before: Duration,
 }
 
 type Made = fn(Box<Sandbox>) -> How;
@@ -193,8 +199,8 @@ enum How {
 }
 
 impl Way {
-    /// The bare interpreter first; of the others those that are installed.
-    pub fn all(setting: &Setting) -> Result<Vec<Self>> {
+    /// The bare interpreter first; of the others those that are installed. Or only the first two.
+    pub fn all(setting: &Setting, two: bool) -> Result<Vec<Self>> {
         let mut all = vec![Self::command("bare `python3 file.py`", setting.bare())];
         let sandboxes: [(&str, bool, u32, Made); 3] = [
             ("**rlef**, one test", true, 1, How::Run),
@@ -206,27 +212,29 @@ impl Way {
             ),
             ("rlef, interpreter started afresh", false, 1, How::Run),
         ];
-        for (name, warm, tests, how) in sandboxes {
-            let make = || -> Result<Self> {
-                let way = Self {
-                    name: name.into(),
-                    tests,
-                    how: how(Box::new(setting.sandbox(warm)?)),
-                    set_up: Duration::ZERO,
-                };
-                // Once before it counts: what is made only once is there.
-                way.run(setting)?;
-                Ok(way)
+        let count = if two { 1 } else { sandboxes.len() };
+        for (name, warm, tests, how) in sandboxes.into_iter().take(count) {
+            let known = children();
+            let mut way = Self {
+                name: name.into(),
+                tests,
+                how: how(Box::new(setting.sandbox(warm)?)),
+                launchers: vec![],
+                before: Duration::ZERO,
             };
-            let before = cpu()?;
-            drop(make().context(name)?);
-            let set_up = cpu()?.saturating_sub(before);
-            all.push(Self { set_up, ..make()? });
+            // Once before it counts: what is made only once is there.
+            way.run(setting).context(name)?;
+            way.launchers = children();
+            way.launchers.retain(|pid| !known.contains(pid));
+            way.before = tree_cpu(&way.launchers);
+            all.push(way);
         }
-        for (program, name, words) in [
+        let peers = [
             ("bwrap", "bubblewrap", setting.bubblewrap()),
             ("firejail", "firejail", setting.firejail()),
-        ] {
+        ];
+        let count = if two { 0 } else { peers.len() };
+        for (program, name, words) in peers.into_iter().take(count) {
             let version = said(program, &["--version"]);
             if version.is_empty() {
                 eprintln!("{program} is not installed: left out");
@@ -242,7 +250,8 @@ impl Way {
             name: name.into(),
             tests: 1,
             how: How::Command(words),
-            set_up: Duration::ZERO,
+            launchers: vec![],
+            before: Duration::ZERO,
         }
     }
 
@@ -260,8 +269,8 @@ impl Way {
         }
     }
 
-    /// Takes it down; what setting it up took is returned.
-    pub fn end(self) -> Duration {
-        self.set_up
+    /// CPU time that its launchers have used, setting up left out.
+    pub fn launchers_cpu(&self) -> Duration {
+        tree_cpu(&self.launchers).saturating_sub(self.before)
     }
 }

@@ -28,9 +28,10 @@ pub fn run(args: &Judge) -> Result<ExitCode> {
     };
     let mut config = JudgeConfig {
         command: args.backend.clone().map(|b| b.0).unwrap_or_default(),
+        packages: args.python.packages.clone(),
         ..JudgeConfig::default()
     };
-    if let Some(python) = &args.python {
+    if let Some(python) = &args.python.python {
         config.python = python.display().to_string();
     }
     let judge = match parts::judge(&config) {

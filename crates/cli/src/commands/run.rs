@@ -65,7 +65,7 @@ fn sandboxed(
     stdin: &[u8],
     limits: &Limits,
 ) -> Result<Outcome, Fault> {
-    let sandbox = parts::sandbox(args.python.as_deref())?;
+    let sandbox = parts::sandbox(args.python.python.as_deref(), &args.python.packages)?;
     sandbox.check(limits)?;
     match sandbox.compile(program)? {
         Compiled::Program(program) => program.run(stdin, limits),

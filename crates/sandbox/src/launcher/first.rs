@@ -18,6 +18,7 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
 use super::confine::{self, step};
+use super::landlock::Landlock;
 use super::warm::Warm;
 use super::{artifact, program, tree};
 use crate::wire::{Form, Product, Report, RunEnd, RunRequest, Trouble};
@@ -30,6 +31,8 @@ pub(super) struct Starter<'a> {
     pub warm: Option<&'a Warm>,
     /// See [`crate::wire::SlotPlan::programs_go_first`].
     pub programs_go_first: bool,
+    /// Where the kernel has it.
+    pub landlock: Option<Landlock>,
 }
 
 pub(super) fn main(
@@ -110,9 +113,11 @@ fn start(
             artifact::unpack(&files, Path::new("/tmp")),
         )?;
     }
+    let rules = starter.landlock.map(|l| l.rules(Path::new("/tmp")));
+    let rules = step("make rules for Landlock", rules.transpose())?;
     match starter.warm {
-        Some(warm) => warm.spawn(request, inside),
-        None => prepared.spawn(request, source, inside),
+        Some(warm) => warm.spawn(request, inside, rules.as_ref()),
+        None => prepared.spawn(request, source, inside, rules.as_ref()),
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Order {
     pub mode: u64,
     /// 1: offer it to the out-of-memory killer before the interpreter that it is forked from.
     pub goes_first: u64,
+    /// 1: the last descriptor is the rules that the program is put under.
+    pub landlock: u64,
     /// How many of the limits count.
     pub count: u64,
     /// The program's limits.
@@ -73,7 +75,7 @@ pub struct Answer {
 }
 
 /// The steps of a fork, by number.
-pub const STEPS: [&str; 12] = [
+pub const STEPS: [&str; 13] = [
     "",
     "enter the run's pid namespace",
     "fork the warm interpreter",
@@ -86,4 +88,5 @@ pub const STEPS: [&str; 12] = [
     "wait for its place in the process tree",
     "load the system-call filter",
     "begin a session of its own",
+    "be put under Landlock",
 ];

@@ -45,6 +45,8 @@ struct Orders {
     /// The lowest number that is to be closed.
     close_from: RawFd,
     limits: Vec<(u32, libc::rlimit)>,
+    /// Landlock's rules, or -1.
+    rules: RawFd,
     filter: libc::sock_fprog,
     executable: *const c_char,
     arguments: Vec<*const c_char>,
@@ -54,13 +56,14 @@ struct Orders {
 }
 
 /// The child's steps, by number.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     "",
     "connect stdin, stdout and stderr",
     "set a limit",
     "load the system-call filter",
     "start the program's file",
     "begin a session of its own",
+    "be put under Landlock",
 ];
 
 /// The step that starts the program's file.
@@ -98,12 +101,13 @@ impl Prepared {
     }
 
     /// Starts the program; returns when `exec` has been done, or has failed. `source` is what is run if it is a binary,
-    /// `inside` what the program is to have: stdin, stdout, stderr, and what its mode needs.
+    /// `inside` what the program is to have: stdin, stdout, stderr, and what its mode needs; `rules`: Landlock's.
     pub(super) fn spawn(
         &self,
         request: &RunRequest,
         source: &OwnedFd,
         inside: &[OwnedFd],
+        rules: Option<&OwnedFd>,
     ) -> Result<Pid, Trouble> {
         let extras = EXTRA_NUMBERS.iter().zip(order::extras(request.mode));
         let numbers: Vec<RawFd> = (0..3)
@@ -175,6 +179,7 @@ impl Prepared {
                 .max()
                 .map_or(3, |n| n + 1),
             limits: request.limits.iter().map(limit).collect(),
+            rules: rules.map_or(-1, AsRawFd::as_raw_fd),
             filter,
             executable: self.executable.as_ptr(),
             arguments,
@@ -242,6 +247,13 @@ extern "C" fn become_program(orders: *mut c_void) -> i32 {
 /// # Safety
 /// Must run in a child that shares memory with a waiting parent. Makes system calls only: no allocation, no locks.
 unsafe fn follow(orders: &Orders) -> usize {
+    // First, while they are open; what follows changes no file. no_new_privs is set since the launcher.
+    // SAFETY: plain numbers; concerns this child only.
+    if orders.rules >= 0
+        && unsafe { libc::syscall(libc::SYS_landlock_restrict_self, orders.rules, 0_u32) } == -1
+    {
+        return 6;
+    }
     let mut next = 0;
     for &(from, wanted) in &orders.open {
         // SAFETY: plain numbers. No source is among the numbers that are taken; the copies stay open across exec.

@@ -143,6 +143,14 @@ fn fill(plan: &RootPlan) -> Result<(), Trouble> {
             restrict(&target, bars, true),
         )?;
     }
+    for (path, host) in &plan.placed {
+        let source = in_old(host);
+        bind(&source, path, source.is_dir())?;
+        step(
+            &format!("make {} read-only", path.display()),
+            restrict(path, bars, true),
+        )?;
+    }
     for path in &plan.hidden {
         let target = late.place(path);
         bind(Path::new(EMPTY), &target, true)?;

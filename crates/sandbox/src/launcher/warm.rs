@@ -125,11 +125,18 @@ impl Warm {
 
     /// Has the program of a run forked. To be called by the run's first process, whose child the program becomes.
     /// `inside` is what it is to have: stdin, stdout, stderr, and what its mode needs.
-    pub(super) fn spawn(&self, request: &RunRequest, inside: &[OwnedFd]) -> Result<Pid, Trouble> {
+    /// `rules`: Landlock's.
+    pub(super) fn spawn(
+        &self,
+        request: &RunRequest,
+        inside: &[OwnedFd],
+        rules: Option<&OwnedFd>,
+    ) -> Result<Pid, Trouble> {
         let mut order = Order {
             number: self.number.get(),
             mode: request.mode,
             goes_first: u64::from(self.programs_go_first),
+            landlock: u64::from(rules.is_some()),
             count: request.limits.len().min(LIMITS) as u64,
             ..Order::default()
         };
@@ -151,6 +158,7 @@ impl Warm {
             .iter()
             .chain([&mount, &pid])
             .chain(extras)
+            .chain(rules)
             .map(AsRawFd::as_raw_fd)
             .collect();
         let name = |error| Trouble::new("ask the warm interpreter", error);

@@ -293,6 +293,32 @@ fn all_protections_are_in_force_and_told() {
     }
 }
 
+/// What only Landlock refuses: a signal to the run's first process, which the kernel would take and drop, as for every
+/// first process of a namespace.
+#[test]
+fn the_second_wall_stands_behind_the_first() {
+    // SAFETY: asks for the version only.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0_usize, 0_usize, 1_u32) };
+    let protections = sandbox().protections();
+    let told = protections.iter().find(|p| p.name.starts_with("Landlock"));
+    assert!(
+        told.is_some_and(|p| p.in_force == (version >= 2) && !p.required),
+        "version {version}: {told:?}"
+    );
+    let source = "import os, time\n\
+        try:\n    os.kill(1, 0)\n    print('signalled')\n\
+        except PermissionError:\n    print('refused')\n\
+        child = os.fork()\n\
+        if child == 0:\n    time.sleep(100)\n\
+        os.kill(child, 9)\nprint(os.waitpid(child, 0)[1])\n\
+        for name in '/dev/null', '/dev/zero', '/tmp/f', '/dev/shm/g', '/dev/stdout':\n    \
+            with open(name, 'w') as f: f.write('')\n\
+        os.mkdir('d')\nos.rename('f', 'd/f')\nos.link('d/f', 'h')\nos.truncate('h', 3)\nprint(os.listdir('d'))";
+    let signal = if version >= 6 { "refused" } else { "signalled" };
+    assert_eq!(printed(source), format!("{signal}\n9\n['f']\n"));
+}
+
 #[test]
 fn only_three_descriptors_are_open() {
     let source = "import os\nopen_ones = []\nfor n in range(256):\n    try: os.fstat(n); open_ones.append(n)\n    except OSError: pass\nprint(open_ones)\n\

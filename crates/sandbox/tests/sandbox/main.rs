@@ -14,6 +14,7 @@ mod leftovers;
 mod lent;
 mod limits;
 mod modes;
+mod packages;
 mod prepared;
 mod refused;
 mod soak;

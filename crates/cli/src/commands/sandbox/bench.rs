@@ -30,11 +30,16 @@ pub fn run(args: &Bench) -> Result<ExitCode> {
         Some(file) => parts::text(file)?,
         None => sample_input(),
     };
-    let python = args.python.clone().unwrap_or_else(|| "python3".into());
+    let python = args
+        .python
+        .python
+        .clone()
+        .unwrap_or_else(|| "python3".into());
     let bench = Bare::new(&python, source, input)?;
     let half = args.seconds.div_f64(2.0);
     let config = Config {
-        interpreter: args.python.clone(),
+        interpreter: args.python.python.clone(),
+        packages: args.python.packages.clone(),
         ..Config::default()
     };
     let cost = bench.cost(&config, half)?;

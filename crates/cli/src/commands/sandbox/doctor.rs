@@ -12,7 +12,8 @@ use crate::text;
 pub fn run(args: &Doctor) -> Result<ExitCode> {
     // Not strict: to tell of what is missing it has to be set up without.
     let config = Config {
-        interpreter: args.python.clone(),
+        interpreter: args.python.python.clone(),
+        packages: args.python.packages.clone(),
         strict: false,
         ..Config::default()
     };

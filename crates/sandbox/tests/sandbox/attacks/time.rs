@@ -159,15 +159,15 @@ fn many_processes() -> impl Iterator<Item = Attack> {
         ),
         (
             "the first process drowned in SIGTERM",
-            "import os\nfor _ in range(3): os.fork() or None\nwhile True:\n    for _ in range(1000): os.kill(1, 15)",
+            "import ctypes, os\nkill = ctypes.CDLL(None).kill\nfor _ in range(3): os.fork() or None\nwhile True:\n    for _ in range(1000): kill(1, 15)",
         ),
         (
             "the first process drowned in SIGCHLD",
-            "import os\nfor _ in range(3): os.fork() or None\nwhile True:\n    for _ in range(1000): os.kill(1, 17)",
+            "import ctypes, os\nkill = ctypes.CDLL(None).kill\nfor _ in range(3): os.fork() or None\nwhile True:\n    for _ in range(1000): kill(1, 17)",
         ),
         (
             "the first process drowned in every signal",
-            "import os\nos.fork()\nwhile True:\n    for n in range(1, 65): os.kill(1, n)",
+            "import ctypes, os\nkill = ctypes.CDLL(None).kill\nos.fork()\nwhile True:\n    for n in range(1, 65): kill(1, n)",
         ),
         (
             "the first process drowned in orphans",
