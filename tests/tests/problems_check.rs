@@ -266,3 +266,38 @@ fn wrong_usage_is_said() {
         assert!(stderr.contains(words), "{arguments:?}: {stderr}");
     }
 }
+
+/// Packages of both versions with output validators in Python and C++, groups, flags, links between files, and programs of
+/// every verdict: from their folders to the audit.
+#[test]
+fn packages_with_validators_agree_with_their_authors_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("set");
+    let packages = "crates/problems/testdata/packages";
+    let (code, _, stderr) = ran(&["problems", "import", packages, "--out", name(&out)]);
+    assert_eq!(code, 0, "{stderr}");
+    let clean = folder.path().join("clean");
+    let found = json(
+        &[name(&out), "--repeats", "1", "--write-clean", name(&clean)],
+        0,
+    );
+    assert_eq!(
+        (
+            &found["problems"],
+            &found["with_errors"],
+            &found["not_checked"]
+        ),
+        (&3.into(), &0.into(), &0.into()),
+        "{found:#}"
+    );
+    for (expected, got) in found["verdicts"].as_object().expect("verdicts") {
+        for verdict in got.as_object().expect("verdicts").keys() {
+            let agrees = verdict == expected || expected == "NOT_AC" && verdict != "AC";
+            // Languages without tools here.
+            assert!(agrees || verdict == "not run", "{found:#}");
+        }
+    }
+    // None is dropped for having a program of its own decide.
+    let kept = std::fs::read_to_string(clean.join("train.jsonl")).expect("written");
+    assert_eq!(kept.lines().count(), 3);
+}

@@ -121,6 +121,10 @@ pub struct Eval {
     /// a name of `rlef model list`.
     #[arg(long)]
     pub model: Option<String>,
+    /// Who answers in place of a model: `accepted` or `incorrect` (a stored Python program of each problem), `memorised` (a
+    /// program that has learned the public tests by heart), or a JSONL file of {"problem": ID, "answers": [TEXT, …]}.
+    #[arg(long, value_name = "WHO", conflicts_with_all = ["model", "temperature", "top_p"])]
+    pub script: Option<String>,
     /// Answers that may be submitted.
     #[arg(long, default_value_t = 1)]
     pub n: usize,

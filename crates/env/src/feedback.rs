@@ -74,9 +74,12 @@ fn failure(test: &TestCase, result: &TestResult, config: &EpisodeConfig) -> Stri
                 Verdict::WrongAnswer | Verdict::Accepted => {
                     let expected = head(&test.output, config.max_output_chars);
                     let printed = head(&printed, config.max_output_chars);
-                    format!(
-                        "{start}\nThe expected {wanted} is `{expected}` but the {did} `{printed}`"
-                    )
+                    // Where a validator decides, other outputs may be right as well.
+                    let expected_is = match result.detail {
+                        Detail::Validator(_) => format!("A right {wanted} is"),
+                        _ => format!("The expected {wanted} is"),
+                    };
+                    format!("{start}\n{expected_is} `{expected}` but the {did} `{printed}`")
                 }
                 Verdict::RuntimeError | Verdict::CompileError => {
                     format!(

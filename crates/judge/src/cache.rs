@@ -46,6 +46,29 @@ impl Key {
         }
     }
 
+    /// What an output validator (by its digest) says of an output.
+    pub(crate) fn validated(
+        validator: [u8; 32],
+        test: [&[u8]; 2],
+        flags: &[String],
+        output: &[u8],
+        limits: &Limits,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        for part in test.into_iter().chain(flags.iter().map(String::as_bytes)) {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.update(output);
+        Self {
+            language: "output validator".to_owned(),
+            source: validator,
+            input: Some(hash.finalize().into()),
+            function: None,
+            limits: *limits,
+        }
+    }
+
     pub(crate) fn syntax(program: &Program, limits: &Limits) -> Self {
         Self {
             language: program.language.to_owned(),
@@ -72,6 +95,8 @@ pub(crate) struct Ran {
 pub(crate) enum Value {
     Ran(Arc<Ran>),
     Syntax(Option<String>),
+    /// None: the validator accepts the output.
+    Validated(Option<String>),
 }
 
 impl Value {
@@ -84,7 +109,9 @@ impl Value {
                     let printed = ran.outcome.stdout.len() + ran.outcome.stderr.len();
                     (printed + ran.returned_bytes) as u64
                 }
-                Self::Syntax(message) => message.as_ref().map_or(0, |m| m.len() as u64),
+                Self::Syntax(message) | Self::Validated(message) => {
+                    message.as_ref().map_or(0, |m| m.len() as u64)
+                }
             }
     }
 }

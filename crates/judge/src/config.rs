@@ -27,6 +27,14 @@ pub struct JudgeConfig {
     /// For programs in a language, by its name (`cpp = 1.0`): the problem's time limit is multiplied by this as well.
     /// Default: for each language what its file says.
     pub language_time_factors: BTreeMap<String, f64>,
+    /// A program that needs more CPU time than its limit may go on up to the limit × this. One that ends by then was near
+    /// the limit, and what decides is another run under the limit itself, with no other program of this judge beside it:
+    /// a busy machine makes programs slower (caches, shared cores). Default 1.5; 1 takes the first run at its word.
+    pub near_limit: f64,
+    /// CPU seconds that a problem's output validator has for one test. Default 60, as in the ICPC package format.
+    pub validator_time_s: f64,
+    /// Memory that it has, in MiB. Default 2048, as there.
+    pub validator_memory_mb: u64,
     /// Wall-clock seconds allowed = the larger of CPU seconds × this and CPU seconds + `wall_extra_s`. Default 3.
     pub wall_factor: f64,
     /// See `wall_factor`. Default 2 seconds, so that a short limit is not a limit on the machine's load.
@@ -63,6 +71,9 @@ impl Default for JudgeConfig {
             packages: vec![],
             time_factor: 1.0,
             language_time_factors: BTreeMap::new(),
+            near_limit: 1.5,
+            validator_time_s: 60.0,
+            validator_memory_mb: 2048,
             wall_factor: 3.0,
             wall_extra_s: 2.0,
             memory_factor: 1.0,
@@ -89,12 +100,22 @@ impl JudgeConfig {
             ("time_factor", self.time_factor),
             ("wall_factor", self.wall_factor),
             ("memory_factor", self.memory_factor),
+            ("validator_time_s", self.validator_time_s),
         ];
         for (setting, value) in positive {
             if !(value.is_finite() && value > 0.0) {
                 let what = format!("is {value}; it must be a number above 0");
                 return Err(Fault::Setting { setting, what });
             }
+        }
+        if !(1.0..=100.0).contains(&self.near_limit) {
+            let what = format!("is {}; it must be a number from 1 to 100", self.near_limit);
+            let setting = "near_limit";
+            return Err(Fault::Setting { setting, what });
+        }
+        if let Err(what) = self.try_validator_limits() {
+            let setting = "validator_memory_mb";
+            return Err(Fault::Setting { setting, what });
         }
         for (language, factor) in &self.language_time_factors {
             if !(factor.is_finite() && *factor > 0.0) {
@@ -149,20 +170,45 @@ impl JudgeConfig {
             what,
         };
         let cpu_s = problem.time_limit_s * self.time_factor * factor;
+        let memory_mb = problem.memory_limit_mb as f64 * self.memory_factor;
+        self.limits_of(cpu_s, memory_mb).map_err(bad)
+    }
+
+    /// The limits under which a program runs that may be near its own.
+    pub(crate) fn generous(&self, limits: &Limits) -> Limits {
+        if self.near_limit <= 1.0 {
+            return *limits;
+        }
+        let longer = limits.cpu.as_secs_f64() * self.near_limit;
+        Limits {
+            cpu: Duration::try_from_secs_f64(longer).unwrap_or(limits.cpu),
+            ..*limits
+        }
+    }
+
+    /// The limits for output validators.
+    pub(crate) fn validator_limits(&self) -> Limits {
+        let checked = self.try_validator_limits();
+        // Checked before there is a judge.
+        checked.unwrap_or_else(|_| Limits::with_cpu(Duration::from_secs(60)))
+    }
+
+    fn try_validator_limits(&self) -> Result<Limits, String> {
+        self.limits_of(self.validator_time_s, self.validator_memory_mb as f64)
+    }
+
+    fn limits_of(&self, cpu_s: f64, memory_mb: f64) -> Result<Limits, String> {
         let cpu = Duration::try_from_secs_f64(cpu_s)
             .ok()
             .filter(|cpu| !cpu.is_zero())
-            .ok_or_else(|| bad(format!("a time limit of {cpu_s} seconds cannot be kept")))?;
+            .ok_or_else(|| format!("a time limit of {cpu_s} seconds cannot be kept"))?;
         let wall_s = (cpu_s * self.wall_factor).max(cpu_s + self.wall_extra_s);
-        let wall = Duration::try_from_secs_f64(wall_s).map_err(|e| {
-            bad(format!(
-                "a wall-clock limit of {wall_s} seconds cannot be kept: {e}"
-            ))
-        })?;
-        let memory = problem.memory_limit_mb as f64 * self.memory_factor * f64::from(1 << 20);
+        let wall = Duration::try_from_secs_f64(wall_s)
+            .map_err(|e| format!("a wall-clock limit of {wall_s} seconds cannot be kept: {e}"))?;
         // What is no number or below 0 becomes 0, and what is too large the largest: both are out of range.
+        let memory = memory_mb * f64::from(1 << 20);
         let limits = self.own_limits(cpu, wall, memory as u64);
-        limits.check().map_err(|error| bad(error.to_string()))?;
+        limits.check().map_err(|error| error.to_string())?;
         Ok(limits)
     }
 

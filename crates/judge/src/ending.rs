@@ -33,6 +33,13 @@ pub(crate) fn ending_verdict(outcome: &Outcome, limits: &Limits) -> Option<(Verd
     Some(failure)
 }
 
+/// Whether a run under `generous` limits ended by itself, after the time that `limits` give was up: how much time it took
+/// may then have been the doing of the machine.
+pub(crate) fn was_near(outcome: &Outcome, limits: &Limits, generous: &Limits) -> bool {
+    let by_itself = matches!(outcome.ending, Ending::Exited(_) | Ending::Signalled(_));
+    by_itself && outcome.cpu >= limits.cpu && outcome.cpu < generous.cpu
+}
+
 /// Whether it is worth asking the compiler. Said of the program's own stderr, so it decides nothing else: a program
 /// that fakes such an error is found to parse and keeps its runtime error.
 pub(crate) fn may_be_compile_error(outcome: &Outcome) -> bool {

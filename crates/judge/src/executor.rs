@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rlef_sandbox::{Called, Ending, External, Limits, Outcome, PYTHON, Program, Sandbox};
+use rlef_sandbox::{
+    Called, Ending, External, Given, Limits, Outcome, PYTHON, Prepared, Program, Sandbox, Sources,
+};
 
 /// Any error of an executor. It says that the machinery failed, never that the program did.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -78,6 +80,38 @@ pub trait Executor: Send + Sync {
             true => Ok(Compiled::Program(self.candidate(program.source))),
             false => Err(only_python(program.language)),
         }
+    }
+
+    /// Whether it can run programs of several files with files and arguments, as output validators are.
+    fn validates(&self) -> bool {
+        false
+    }
+
+    /// Makes an output validator ready, compiling it if it has to be: or what the compiler says.
+    ///
+    /// # Errors
+    /// When that could not be done.
+    fn prepare(&self, validator: &Sources) -> Result<Result<Prepared, String>, BoxError> {
+        Err(format!(
+            "this executor runs no output validators, as `{}` is one",
+            validator.entry
+        )
+        .into())
+    }
+
+    /// Runs a validator that [`Executor::prepare`] has made ready. The second part is the file that it was to keep.
+    ///
+    /// # Errors
+    /// When that could not be done or its end could not be observed.
+    fn validate(
+        &self,
+        validator: &Prepared,
+        stdin: &[u8],
+        given: &Given,
+        limits: &Limits,
+    ) -> Result<(Outcome, Option<Vec<u8>>), BoxError> {
+        let _ = (validator, stdin, given, limits);
+        Err("this executor runs no output validators".into())
     }
 
     /// What a problem's time limit is multiplied by for programs in a language, where the settings say nothing.
@@ -182,6 +216,27 @@ impl Executor for Sandbox {
         })
     }
 
+    fn validates(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, validator: &Sources) -> Result<Result<Prepared, String>, BoxError> {
+        let made = Sandbox::prepare(self, validator)?;
+        Ok(made.map_err(|error| error.message))
+    }
+
+    fn validate(
+        &self,
+        validator: &Prepared,
+        stdin: &[u8],
+        given: &Given,
+        limits: &Limits,
+    ) -> Result<(Outcome, Option<Vec<u8>>), BoxError> {
+        Ok(Sandbox::run_prepared(
+            self, validator, stdin, given, limits,
+        )?)
+    }
+
     fn time_factor(&self, language: &str) -> Result<f64, BoxError> {
         Ok(Sandbox::time_factor(self, language)?)
     }
@@ -248,6 +303,24 @@ impl<E: Executor + ?Sized> Executor for Arc<E> {
 
     fn compile<'a>(&'a self, program: Program<'a>) -> Result<Compiled<'a>, BoxError> {
         (**self).compile(program)
+    }
+
+    fn validates(&self) -> bool {
+        (**self).validates()
+    }
+
+    fn prepare(&self, validator: &Sources) -> Result<Result<Prepared, String>, BoxError> {
+        (**self).prepare(validator)
+    }
+
+    fn validate(
+        &self,
+        validator: &Prepared,
+        stdin: &[u8],
+        given: &Given,
+        limits: &Limits,
+    ) -> Result<(Outcome, Option<Vec<u8>>), BoxError> {
+        (**self).validate(validator, stdin, given, limits)
     }
 
     fn time_factor(&self, language: &str) -> Result<f64, BoxError> {

@@ -46,6 +46,26 @@ pub enum Fault {
         /// What the checker said.
         source: CheckerError,
     },
+    /// The problem's output validator cannot decide: it does not compile, crashes, or reaches a limit.
+    #[error(
+        "the output validator of problem {} {}; the program that was judged is not to blame: correct the validator, or leave \
+         the problem out",
+        visible(.problem), visible(.what)
+    )]
+    Validator {
+        /// Problem id.
+        problem: String,
+        /// What it did, on which test.
+        what: String,
+    },
+    /// An output validator cannot be run here, though nothing may be wrong with it.
+    #[error("problem {} needs its output validator, which cannot be run here: {}", visible(.problem), visible(.what))]
+    NoValidator {
+        /// Problem id.
+        problem: String,
+        /// What stands in the way.
+        what: String,
+    },
     /// The problem's tests call a function, and what runs programs here cannot.
     #[error(
         "problem {} is solved by a function, and the command that runs programs in place of the sandbox cannot call \
@@ -55,6 +75,14 @@ pub enum Fault {
     Calls {
         /// Problem id.
         problem: String,
+    },
+    /// The judge itself failed.
+    #[error("the judge failed on problem {}: {}; this is a mistake in rlef, and says nothing of the problem", visible(.problem), visible(.what))]
+    Panicked {
+        /// Problem id.
+        problem: String,
+        /// The panic's message.
+        what: String,
     },
     /// There is nothing to judge by; passing none of none is not passing.
     #[error(

@@ -6,23 +6,23 @@
 //!
 //! What this does not do: choose tests, write feedback, give rewards.
 
-use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, RwLock};
 use std::time::Duration;
 
 use rlef_problems::{Problem, TestCase};
 use rlef_sandbox::{Ending, Limits, Outcome, Program, Returned};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Cache, Key, Ran, Value};
-use crate::compare::{compare, usable};
+use crate::cache::{Cache, Ran};
+use crate::compare::usable;
 use crate::config::JudgeConfig;
-use crate::ending::{ending_verdict, may_be_compile_error};
-use crate::executor::{BoxError, Candidate, Compiled, Executor};
+use crate::executor::Executor;
 use crate::fault::Fault;
+use crate::judging::Judging;
 use crate::parallel::map_in_order;
 use crate::report::{Detail, Report, TestResult, Verdict};
+use crate::validator::Validators;
 use crate::value;
 
 /// When to stop running tests.
@@ -59,6 +59,10 @@ pub struct JudgeStats {
     pub syntax_checks: u64,
     /// Runs and checks answered from memory.
     pub cache_hits: u64,
+    /// Runs made again because the first ended a little after its time was up.
+    pub confirmations: u64,
+    /// Runs of output validators.
+    pub validations: u64,
     /// Tries that ended in a fault, those that a retry made good included.
     pub failed_tries: u64,
     /// Faults returned to the caller after all retries.
@@ -66,20 +70,25 @@ pub struct JudgeStats {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
-    runs: AtomicU64,
-    syntax_checks: AtomicU64,
-    cache_hits: AtomicU64,
-    failed_tries: AtomicU64,
-    faults: AtomicU64,
+pub(crate) struct Counters {
+    pub(crate) runs: AtomicU64,
+    pub(crate) syntax_checks: AtomicU64,
+    pub(crate) cache_hits: AtomicU64,
+    pub(crate) confirmations: AtomicU64,
+    pub(crate) validations: AtomicU64,
+    pub(crate) failed_tries: AtomicU64,
+    pub(crate) faults: AtomicU64,
 }
 
 /// Judges programs; shared by any number of threads.
 pub struct Judge {
-    executor: Box<dyn Executor>,
-    config: JudgeConfig,
-    cache: Option<Mutex<Cache>>,
-    counters: Counters,
+    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) config: JudgeConfig,
+    pub(crate) cache: Option<Mutex<Cache>>,
+    pub(crate) counters: Counters,
+    pub(crate) validators: Validators,
+    /// Read by whoever runs a program, written to by whoever must run one alone.
+    pub(crate) gate: RwLock<()>,
 }
 
 impl std::fmt::Debug for Judge {
@@ -106,6 +115,8 @@ impl Judge {
             config,
             cache,
             counters: Counters::default(),
+            validators: Validators::new(),
+            gate: RwLock::new(()),
         })
     }
 
@@ -121,6 +132,8 @@ impl Judge {
             runs: read(&self.counters.runs),
             syntax_checks: read(&self.counters.syntax_checks),
             cache_hits: read(&self.counters.cache_hits),
+            confirmations: read(&self.counters.confirmations),
+            validations: read(&self.counters.validations),
             failed_tries: read(&self.counters.failed_tries),
             faults: read(&self.counters.faults),
         }
@@ -134,7 +147,8 @@ impl Judge {
     /// Whether programs for `problem` can be judged at all: its limits can be kept and its checker compares.
     ///
     /// # Errors
-    /// [`Fault::Limits`], [`Fault::Calls`] or [`Fault::Checker`].
+    /// [`Fault::Limits`], [`Fault::Calls`] or [`Fault::Checker`]; [`Fault::Validator`] or [`Fault::NoValidator`] if its
+    /// output validator cannot be run, as far as that is known without making it ready ([`Judge::ready`]).
     pub fn check(&self, problem: &Problem) -> Result<(), Fault> {
         let limits = self.config.limits_for(problem)?;
         self.executor
@@ -151,7 +165,8 @@ impl Judge {
         usable(&problem.checker, problem.function.is_some()).map_err(|source| Fault::Checker {
             problem: problem.id.clone(),
             source,
-        })
+        })?;
+        self.check_validator(problem)
     }
 
     /// As [`Judge::judge_program`], for a Python program.
@@ -182,11 +197,13 @@ impl Judge {
         tests: &[TestCase],
         stop: Stop,
     ) -> Result<Report, Fault> {
-        let report = self.judge_tests(problem, program, tests, stop);
-        if report.is_err() {
-            add(&self.counters.faults);
-        }
-        report
+        self.judging(problem, *program).tests(tests, stop)
+    }
+
+    /// A program on a problem, to be judged on several lists of tests: as so many calls of [`Judge::judge_program`], but
+    /// it is compiled only once.
+    pub fn judging<'a>(&'a self, problem: &'a Problem, program: Program<'a>) -> Judging<'a> {
+        Judging::new(self, problem, program)
     }
 
     /// Judges many programs on up to `workers` threads; the results come in the order of the jobs.
@@ -198,77 +215,7 @@ impl Judge {
         })
     }
 
-    fn judge_tests(
-        &self,
-        problem: &Problem,
-        program: &Program,
-        tests: &[TestCase],
-        stop: Stop,
-    ) -> Result<Report, Fault> {
-        if tests.is_empty() {
-            return Err(Fault::NoTests {
-                problem: problem.id.clone(),
-            });
-        }
-        // Asked before anything runs: a program that crashes must not hide that its output could not be judged.
-        self.check(problem)?;
-        let limits = self.limits(problem, program.language)?;
-        let unusable = |source| Fault::Checker {
-            problem: problem.id.clone(),
-            source,
-        };
-        let mut results = Vec::with_capacity(tests.len());
-        // Made when the first test has to be run, not for a program whose every outcome is remembered.
-        let made = OnceCell::new();
-        // A program that has exited with status 0 once, or passed the check once, parses; so does one that has been
-        // compiled.
-        let mut parses = !program.is_python();
-        for (index, test) in tests.iter().enumerate() {
-            let name = test_name(test, index);
-            let fault = |(tries, source)| Fault::Execution {
-                problem: problem.id.clone(),
-                test: name.clone(),
-                tries,
-                source,
-            };
-            let ran = self
-                .ran(program, &made, problem.function.as_deref(), test, &limits)
-                .map_err(fault)?;
-            let ran = match ran {
-                Tried::Ran(ran) => ran,
-                Tried::CompileError(message) => {
-                    return Ok(self.compile_error(tests, &never_ran(), &message));
-                }
-            };
-            let outcome = &ran.outcome;
-            parses |= outcome.ending == Ending::Exited(0);
-            if !parses && may_be_compile_error(outcome) {
-                match self.syntax(program, &limits).map_err(fault)? {
-                    Some(message) => return Ok(self.compile_error(tests, &ran, &message)),
-                    None => parses = true,
-                }
-            }
-            let (verdict, detail) = match (ending_verdict(outcome, &limits), &ran.returned) {
-                (Some(failure), _) => failure,
-                (None, None) => {
-                    compare(&problem.checker, &test.output, &outcome.stdout).map_err(unusable)?
-                }
-                (None, Some(returned)) => {
-                    value::compare(&problem.checker, &test.output, returned).map_err(unusable)?
-                }
-            };
-            results.push(self.result(name, index, verdict, detail, &ran));
-            if verdict != Verdict::Accepted && stop == Stop::AtFirstFailure {
-                break;
-            }
-        }
-        Ok(Report {
-            results,
-            total: tests.len(),
-        })
-    }
-
-    fn compile_error(&self, tests: &[TestCase], ran: &Ran, message: &str) -> Report {
+    pub(crate) fn compile_error(&self, tests: &[TestCase], ran: &Ran, message: &str) -> Report {
         let results = tests.iter().enumerate().map(|(index, test)| {
             let detail = Detail::Compiler(message.to_owned());
             self.result(
@@ -285,7 +232,7 @@ impl Judge {
         }
     }
 
-    fn result(
+    pub(crate) fn result(
         &self,
         name: String,
         index: usize,
@@ -318,7 +265,7 @@ impl Judge {
         }
     }
 
-    fn limits(&self, problem: &Problem, language: &str) -> Result<Limits, Fault> {
+    pub(crate) fn limits(&self, problem: &Problem, language: &str) -> Result<Limits, Fault> {
         let factor = match self.config.language_time_factors.get(language) {
             Some(factor) => *factor,
             None => self
@@ -333,145 +280,10 @@ impl Judge {
         };
         self.config.limits_with(problem, factor)
     }
-
-    /// Makes the program ready, or remembers that it does not compile.
-    fn make<'a>(
-        &'a self,
-        program: &Program<'a>,
-        limits: &Limits,
-    ) -> Result<Compiled<'a>, (u32, BoxError)> {
-        if program.is_python() {
-            return Ok(Compiled::Program(self.executor.candidate(program.source)));
-        }
-        let key = self.cache.is_some().then(|| Key::syntax(program, limits));
-        if let Some(Value::Syntax(Some(message))) = self.remembered(key.as_ref()) {
-            return Ok(Compiled::Error(message));
-        }
-        let made = self.retrying(limits, |_| {
-            add(&self.counters.syntax_checks);
-            self.executor.compile(*program)
-        })?;
-        if let Compiled::Error(message) = &made {
-            self.remember(key, || Value::Syntax(Some(message.clone())));
-        }
-        Ok(made)
-    }
-
-    /// Runs the program or calls its function, or remembers having done so.
-    fn ran<'a>(
-        &'a self,
-        program: &Program<'a>,
-        made: &OnceCell<Box<dyn Candidate + 'a>>,
-        function: Option<&str>,
-        test: &TestCase,
-        limits: &Limits,
-    ) -> Result<Tried, (u32, BoxError)> {
-        let key = self
-            .cache
-            .is_some()
-            .then(|| Key::run(program, function, &test.input, limits));
-        if let Some(Value::Ran(ran)) = self.remembered(key.as_ref()) {
-            return Ok(Tried::Ran(ran));
-        }
-        let candidate = match made.get() {
-            Some(candidate) => candidate,
-            None => match self.make(program, limits)? {
-                Compiled::Program(candidate) => made.get_or_init(|| candidate),
-                Compiled::Error(message) => return Ok(Tried::CompileError(message)),
-            },
-        };
-        let ran = Arc::new(self.retrying(limits, |limits| {
-            add(&self.counters.runs);
-            let Some(function) = function else {
-                let outcome = candidate.run(test.input.as_bytes(), limits)?;
-                return Ok(Ran {
-                    outcome,
-                    returned: None,
-                    returned_bytes: 0,
-                });
-            };
-            let called = candidate.call(function, &test.input, limits)?;
-            Ok(Ran {
-                returned_bytes: value::size(&called.returned),
-                outcome: called.outcome,
-                returned: Some(called.returned),
-            })
-        })?);
-        self.remember(key, || Value::Ran(Arc::clone(&ran)));
-        Ok(Tried::Ran(ran))
-    }
-
-    /// Checks whether the program parses, or remembers having checked it.
-    fn syntax(
-        &self,
-        program: &Program,
-        limits: &Limits,
-    ) -> Result<Option<String>, (u32, BoxError)> {
-        let key = self.cache.is_some().then(|| Key::syntax(program, limits));
-        if let Some(Value::Syntax(message)) = self.remembered(key.as_ref()) {
-            return Ok(message);
-        }
-        let message = self.retrying(limits, |limits| {
-            add(&self.counters.syntax_checks);
-            self.executor.syntax_check(program.source, limits)
-        })?;
-        self.remember(key, || Value::Syntax(message.clone()));
-        Ok(message)
-    }
-
-    fn remembered(&self, key: Option<&Key>) -> Option<Value> {
-        let value = lock(self.cache.as_ref()?).get(key?)?;
-        add(&self.counters.cache_hits);
-        Some(value)
-    }
-
-    fn remember(&self, key: Option<Key>, value: impl FnOnce() -> Value) {
-        if let (Some(cache), Some(key)) = (&self.cache, key) {
-            lock(cache).put(key, value());
-        }
-    }
-
-    /// Tries up to `1 + retries` times; gives the number of tries and the last error if all fail.
-    ///
-    /// Each retry has twice the wall-clock time: the usual fault is a machine so busy that a program could not use its
-    /// CPU time, which stays the limit that counts.
-    fn retrying<T>(
-        &self,
-        limits: &Limits,
-        attempt: impl Fn(&Limits) -> Result<T, BoxError>,
-    ) -> Result<T, (u32, BoxError)> {
-        let mut limits = *limits;
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match attempt(&limits) {
-                Ok(value) => return Ok(value),
-                Err(error) => {
-                    add(&self.counters.failed_tries);
-                    if tries > self.config.retries {
-                        return Err((tries, error));
-                    }
-                    let pause = self
-                        .config
-                        .retry_pause_ms
-                        .saturating_mul(1 << (tries - 1).min(6));
-                    std::thread::sleep(Duration::from_millis(pause.min(5_000)));
-                    limits.wall = limits.wall.saturating_mul(2);
-                }
-            }
-        }
-    }
-}
-
-/// What came of a test.
-enum Tried {
-    Ran(Arc<Ran>),
-    /// There is nothing to run.
-    CompileError(String),
 }
 
 /// Stands for the runs of a program that there is none of.
-fn never_ran() -> Ran {
+pub(crate) fn never_ran() -> Ran {
     Ran {
         outcome: Outcome {
             ending: Ending::Exited(1),
@@ -486,16 +298,11 @@ fn never_ran() -> Ran {
     }
 }
 
-fn add(counter: &AtomicU64) {
+pub(crate) fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A thread that panicked inside the cache left at worst a wrong byte count, which only moves the bound.
-fn lock(cache: &Mutex<Cache>) -> MutexGuard<'_, Cache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn test_name(test: &TestCase, index: usize) -> String {
+pub(crate) fn test_name(test: &TestCase, index: usize) -> String {
     if test.name.is_empty() {
         (index + 1).to_string()
     } else {

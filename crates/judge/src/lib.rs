@@ -13,13 +13,17 @@ mod ending;
 mod executor;
 mod fault;
 mod judge;
+mod judging;
 mod parallel;
 mod report;
+mod running;
+mod validator;
 mod value;
 
 pub use config::JudgeConfig;
 pub use executor::{BoxError, Candidate, Compiled, Executor};
 pub use fault::Fault;
 pub use judge::{Job, Judge, JudgeStats, Stop};
+pub use judging::Judging;
 pub use parallel::map_in_order;
 pub use report::{Detail, Report, TestResult, Verdict};

@@ -78,6 +78,8 @@ pub enum Detail {
     None,
     /// Wrong answer: where the output first differs from the expected one.
     Difference(String),
+    /// Wrong answer: an output validator said so, with its message if it left one.
+    Validator(String),
     /// No value came from the function that was called, and why.
     NoValue(String),
     /// The program's exit status.
@@ -94,9 +96,10 @@ impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
-            Self::Difference(text) | Self::Compiler(text) | Self::NoValue(text) => {
-                f.write_str(text)
-            }
+            Self::Difference(text)
+            | Self::Validator(text)
+            | Self::Compiler(text)
+            | Self::NoValue(text) => f.write_str(text),
             Self::ExitStatus(status) => write!(f, "exit status {status}"),
             Self::Signal(signal) => write!(f, "killed by signal {signal}"),
             Self::SystemCall(Some(number)) => write!(f, "system call {number}"),

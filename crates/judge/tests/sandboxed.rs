@@ -358,3 +358,77 @@ fn a_compiled_program_for_every_verdict() {
     let python = judge().judge(&problem, &cases[0].0, &problem.public_tests, Stop::Never);
     assert_eq!(python.unwrap().results[0].verdict, CompileError);
 }
+
+/// A program that needs 80 % of its limit on the quiet machine, while all cores are loaded fourfold, a thousand times:
+/// `cargo test --release -p rlef-judge --test sandboxed -- --ignored --nocapture thousand` (half an hour on two cores).
+#[test]
+#[ignore = "takes half an hour"]
+fn a_thousand_programs_near_their_limit_pass_on_a_loaded_machine() {
+    const TIMES: usize = 1000;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let sandbox = Sandbox::new(Config::default()).expect("these tests need a sandbox");
+    let config = JudgeConfig {
+        cache: false,
+        ..JudgeConfig::default()
+    };
+    let judge = Judge::new(sandbox, config).unwrap();
+    let mut problem = problem();
+    problem.time_limit_s = 0.5;
+    // A fixed amount of work: what it takes is the machine's doing.
+    let code = |loops: u64| {
+        format!(
+            "n = int(input())\nx = 0\nfor i in range({loops}):\n    x += i * n % 7\nprint(n * n)\n"
+        )
+    };
+    let tests = &problem.public_tests[..1];
+    let cpu = |loops: u64| {
+        let times = (0..9).map(|_| {
+            let report = judge.judge(&problem, &code(loops), tests, Stop::Never);
+            report.unwrap().results[0].cpu.as_secs_f64()
+        });
+        let mut times: Vec<f64> = times.collect();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let (few, many) = (cpu(100_000), cpu(1_100_000));
+    let loops = 100_000 + ((0.4 - few) / (many - few) * 1e6) as u64;
+    println!(
+        "{loops} loops take {:.3} s of {} s",
+        cpu(loops),
+        problem.time_limit_s
+    );
+    let mut busy: Vec<std::process::Child> = (0..4 * cores)
+        .map(|_| {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]);
+            shell.spawn().expect("a shell")
+        })
+        .collect();
+    let code = code(loops);
+    let job = Job {
+        problem: &problem,
+        language: PYTHON,
+        code: &code,
+        tests,
+        stop: Stop::Never,
+    };
+    let reports = judge.judge_many(&vec![job; TIMES], cores);
+    for busy in &mut busy {
+        let _ = busy.kill();
+        let _ = busy.wait();
+    }
+    let stats = judge.stats();
+    let right = reports
+        .iter()
+        .flatten()
+        .filter(|report| report.all_passed());
+    let right = right.count();
+    let faults = reports.iter().filter(|r| r.is_err()).count();
+    let times = reports
+        .iter()
+        .flatten()
+        .map(|r| r.results[0].cpu.as_secs_f64());
+    let most = times.fold(0.0, f64::max);
+    println!("{right} of {TIMES} accepted, {faults} faults, at most {most:.3} s; {stats:?}");
+    assert_eq!((right, faults), (TIMES, 0));
+}

@@ -7,6 +7,7 @@ mod dialog;
 mod drive;
 mod local;
 mod rollout;
+mod scripted;
 mod seed;
 mod tabular;
 
@@ -14,6 +15,7 @@ pub use dialog::{Dialog, DialogTurn};
 pub use drive::{Drive, DriveError, Progress, Task, Timing, drive, tasks};
 pub use local::LocalPolicy;
 pub use rollout::{Author, Outcome, Rollout, Token, Turn};
+pub use scripted::{Script, ScriptedPolicy};
 pub use seed::dialog_seed;
 pub use tabular::GuessPolicy;
 

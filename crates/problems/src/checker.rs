@@ -9,6 +9,7 @@ mod number;
 mod tests;
 mod tokens;
 
+use crate::validator::of_group;
 use crate::{Checker, Numbers, WhiteSpace};
 use number::Number;
 
@@ -54,8 +55,8 @@ pub struct Difference {
 pub enum CheckerError {
     /// The problem needs a program of its own to check outputs.
     #[error(
-        "the checker is `custom`: the problem brings its own checking program, which cannot be run; \
-         use problems whose checker is `lines`, `tokens` or `float`"
+        "the checker is `custom`: the problem brings a checking program of a kind that cannot be run; \
+         use problems whose checker is another, such as `tokens` or `validator`"
     )]
     Custom,
     /// An output validator must be run.
@@ -69,6 +70,12 @@ pub enum CheckerError {
         "the checker is `value`, which compares what a function returns, not what a program prints"
     )]
     Value,
+    /// A rule of a group that compares nothing by itself.
+    #[error(
+        "the checker is `by_group`, and one of its rules is `by_group`, `value`, `validator` or `custom`; \
+         a validator has flags for groups in its `group_flags`"
+    )]
+    Group,
     /// A tolerance that is not a number in its range.
     #[error("the checker's `{field}` is {value:?}; it must be a number from 0 to {largest:?}")]
     Tolerance {
@@ -107,8 +114,17 @@ impl Checker {
         }
     }
 
+    /// The rule for the test of that name.
+    pub fn for_test(&self, test: &str) -> &Self {
+        match self {
+            Self::ByGroup { otherwise, groups } => of_group(groups, test).unwrap_or(otherwise),
+            one => one,
+        }
+    }
+
     /// Compares the output of a program with the expected one.
     ///
+    /// * `by_group`: by the rule for tests that are in no group; see [`Checker::for_test`].
     /// * `lines`: the same lines; white space at the ends of lines and of the output does not count.
     /// * `exact`: the same bytes.
     /// * `tokens`: the same tokens (what stands between white space) with line breaks at the same places; the amount of
@@ -152,6 +168,7 @@ impl Checker {
             } => compare_tokens(expected, got, |expected, got| {
                 same_word(expected, got, *case_sensitive) || same_number(expected, got, *abs, *rel)
             }),
+            Self::ByGroup { otherwise, .. } => return otherwise.compare(expected, got),
             Self::Value { .. } => return Err(CheckerError::Value),
             Self::Validator(_) => return Err(CheckerError::Validator),
             Self::Custom(_) => return Err(CheckerError::Custom),
@@ -159,11 +176,24 @@ impl Checker {
         Ok(comparison)
     }
 
-    /// Whether the tolerances are usable: `abs` from 0 to 10^9, `rel` from 0 to 1.
+    /// Whether the tolerances are usable: `abs` from 0 to 10^9, `rel` from 0 to 1; and whether the rules of groups are
+    /// such that compare outputs by themselves.
     ///
     /// # Errors
-    /// [`CheckerError::Tolerance`]
+    /// [`CheckerError::Tolerance`], [`CheckerError::Group`]
     pub fn check(&self) -> Result<(), CheckerError> {
+        if let Self::ByGroup { otherwise, groups } = self {
+            for checker in std::iter::once(&**otherwise).chain(groups.values()) {
+                if let Self::ByGroup { .. }
+                | Self::Value { .. }
+                | Self::Validator(_)
+                | Self::Custom(_) = checker
+                {
+                    return Err(CheckerError::Group);
+                }
+                checker.check()?;
+            }
+        }
         if let Self::Float { abs, rel, .. }
         | Self::Value { abs, rel, .. }
         | Self::Tokens {

@@ -3,6 +3,7 @@
 use crate::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// One test: what the program reads and what it must print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +71,14 @@ pub enum Checker {
     },
     /// An output validator: a program that comes with the problem and decides on each output.
     Validator(Validator),
+    /// Tests of some groups have rules of their own: one of the above for each, but for `value` and `validator`.
+    ByGroup {
+        /// For all other tests.
+        otherwise: Box<Checker>,
+        /// The key is the start of their names up to a `/` (`secret/group1`), or one whole name; the longest that fits
+        /// counts.
+        groups: BTreeMap<String, Checker>,
+    },
     /// A checking program of another kind that comes with the problem. Such problems can be read, not judged.
     Custom(Map<String, Value>),
 }

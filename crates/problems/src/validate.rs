@@ -63,8 +63,14 @@ impl Problem {
         if self.memory_limit_mb == 0 {
             return invalid("memory_limit_mb", "is 0; must be above 0");
         }
-        if let Err(error @ CheckerError::Tolerance { field, .. }) = self.checker.check() {
-            return invalid(format!("checker.{field}"), error.to_string());
+        match self.checker.check() {
+            Err(error @ CheckerError::Tolerance { field, .. }) => {
+                return invalid(format!("checker.{field}"), error.to_string());
+            }
+            Err(error @ CheckerError::Group) => {
+                return invalid("checker.groups", error.to_string());
+            }
+            _ => {}
         }
         if let Checker::Validator(validator) = &self.checker
             && let Some((field, problem)) = validator.wrong()

@@ -39,19 +39,22 @@ pub struct SourceFile {
     pub text: String,
 }
 
+/// What a test has by the innermost group that it is in.
+pub(crate) fn of_group<'g, T>(groups: &'g BTreeMap<String, T>, test: &str) -> Option<&'g T> {
+    let mut group = test;
+    loop {
+        match (groups.get(group), group.rsplit_once('/')) {
+            (Some(found), _) => return Some(found),
+            (None, Some((outer, _))) => group = outer,
+            (None, None) => return None,
+        }
+    }
+}
+
 impl Validator {
     /// The arguments for the test of that name.
     pub fn flags_for(&self, test: &str) -> &[String] {
-        let mut group = test;
-        loop {
-            if let Some(flags) = self.group_flags.get(group) {
-                return flags;
-            }
-            match group.rsplit_once('/') {
-                Some((outer, _)) => group = outer,
-                None => return &self.flags,
-            }
-        }
+        of_group(&self.group_flags, test).unwrap_or(&self.flags)
     }
 
     /// What makes it unusable, if anything does: the field and the reason.

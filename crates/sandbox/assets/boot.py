@@ -38,6 +38,10 @@ def _boot():
         if name in own:
             main.__dict__[name] = own[name]
     main.__file__ = "/tmp/main.py"
+    if mode & 16:
+        with open("/tmp/.arguments", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            text = file.read()
+        sys.argv[1:] = text.split("\0")[:-1]
     own["_names"] = main.__dict__
     own["_call"] = None
     if mode & 2:

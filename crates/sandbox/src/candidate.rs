@@ -86,7 +86,7 @@ impl<'s> Candidate<'s> {
 }
 
 /// The compiled program, once there is one.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct CodeCache {
     code: Mutex<Option<File>>,
 }

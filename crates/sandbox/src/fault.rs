@@ -142,6 +142,12 @@ pub enum Fault {
         /// What is wrong with it.
         what: String,
     },
+    /// Files or arguments that cannot be given to a program.
+    #[error("the program's files or arguments cannot be used: {}", visible(.what))]
+    Files {
+        /// What is wrong with them.
+        what: String,
+    },
     /// An external command that programs were to be run by.
     #[error("the command `{}` {}", visible(.command), visible(.what))]
     External {
@@ -255,6 +261,7 @@ mod tests {
                 advice: "do",
             },
             Fault::Call { what: raw() },
+            Fault::Files { what: raw() },
             Fault::External {
                 command: raw(),
                 what: raw(),

@@ -10,6 +10,7 @@
 
 mod file;
 mod kit;
+mod main_class;
 mod message;
 mod tools;
 
@@ -20,13 +21,16 @@ use serde::Serialize;
 
 pub(crate) use kit::Ready;
 
-use crate::pool::Shared;
+use crate::artifact::Artifact;
+use crate::pool::{Pool, Shared};
 use crate::{Candidate, Ending, Fault};
 use file::LanguageFile;
 use kit::Kit;
 
 /// The name of the language that needs no compiling.
 pub const PYTHON: &str = "python";
+/// The name of its file in the private /tmp.
+pub(crate) const PYTHON_FILE: &str = "main.py";
 /// Other names of it.
 const PYTHON_TOO: [&str; 2] = ["python3", "py"];
 
@@ -166,6 +170,34 @@ impl Languages {
             PYTHON => Ok(1.0),
             name => Ok(self.kit(name)?.file().run.time_factor),
         }
+    }
+
+    /// A compiled program by itself, of a source that has others beside it.
+    pub(crate) fn artifact(
+        &self,
+        language: &str,
+        source: &str,
+        others: &[(&str, &str)],
+    ) -> Result<Result<Artifact, CompileError>, Fault> {
+        self.kit(language)?.artifact(source, others)
+    }
+
+    /// Where programs in the language are run.
+    pub(crate) fn pool(&self, language: &str) -> Result<&Pool, Fault> {
+        self.kit(language)?.pool()
+    }
+
+    /// The name under which the program's first file is put into /tmp.
+    pub(crate) fn source_file(&self, language: &str) -> Result<&str, Fault> {
+        match self.name(language)? {
+            PYTHON => Ok(PYTHON_FILE),
+            name => Ok(&self.kit(name)?.file().source),
+        }
+    }
+
+    /// See [`Kit::is_whole`].
+    pub(crate) fn is_whole(&self, language: &str) -> Result<bool, Fault> {
+        Ok(self.kit(language)?.is_whole())
     }
 
     pub(crate) fn compile(&self, language: &str, source: &str) -> Result<Compiled<'_>, Fault> {

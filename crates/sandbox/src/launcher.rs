@@ -115,7 +115,8 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
         // A Kill that crossed the end of its run is of no account.
         if let Request::Run(request) = request {
             let extras = order::extras(request.mode).iter().filter(|e| **e).count();
-            let wanted = 4 + extras + usize::from(request.product);
+            let files = usize::from(request.files);
+            let wanted = 4 + extras + files + usize::from(request.product.is_some());
             let end = match descriptors.len() == wanted {
                 true => {
                     let starter = first::Starter {
@@ -124,7 +125,6 @@ fn serve(socket: BorrowedFd) -> io::Result<()> {
                         warm: warm.as_ref(),
                         programs_go_first: plan.programs_go_first,
                         landlock,
-                        product: plan.product.as_ref(),
                     };
                     run(socket, &starter, &request, descriptors)?
                 }

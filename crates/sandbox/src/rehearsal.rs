@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use crate::cgroup::{Group, Own};
-use crate::launcher::order;
 use crate::slot::Slot;
 use crate::supervise::{self, Done, Job, Source, Terms};
 use crate::{Fault, Limits};
@@ -23,15 +22,7 @@ pub(crate) fn rehearse(slot: &Slot, source: Source, terms: &Terms) -> Result<(),
         memory_bytes: u64::MAX,
         ..Limits::with_cpu(Duration::from_secs(10))
     };
-    let job = Job {
-        source,
-        stdin: b"",
-        mode: order::RUN,
-        code: None,
-        limits: &limits,
-        terms,
-        product: false,
-    };
+    let job = Job::new(source, b"", &limits, terms);
     let mut runs = Vec::new();
     for _ in 0..RUNS {
         runs.push(supervise::carry_out(slot, &job)?);

@@ -61,10 +61,10 @@ impl Default for Config {
 ///
 /// Methods that take a source text alone are for Python; [`Sandbox::compile`] is for every language.
 pub struct Sandbox {
-    python: Pool,
+    pub(crate) python: Pool,
     version: String,
     protections: Vec<Protection>,
-    languages: Languages,
+    pub(crate) languages: Languages,
 }
 
 /// Open files that a sandbox takes: a program's are put above number 100 before they get their own numbers
@@ -113,7 +113,6 @@ impl Sandbox {
             arguments: found.arguments,
             environment: found.environment,
             file: found.file,
-            product: None,
         };
         let shared = Arc::new(Shared::new(groups));
         let terms = Terms::python(Baseline::default());
@@ -184,13 +183,8 @@ impl Sandbox {
         code: Option<&CodeCache>,
     ) -> Result<Outcome, Fault> {
         let job = Job {
-            source: Source::Text(source),
-            stdin,
-            mode: order::RUN,
             code,
-            limits,
-            terms: &self.python.terms,
-            product: false,
+            ..Job::new(Source::Text(source), stdin, limits, &self.python.terms)
         };
         Ok(self.python.run(&job)?.outcome)
     }
@@ -223,14 +217,11 @@ impl Sandbox {
         code: Option<&CodeCache>,
     ) -> Result<Called, Fault> {
         let asked = call::asked(function, arguments)?;
+        let (source, terms) = (Source::Text(source), &self.python.terms);
         let job = Job {
-            source: Source::Text(source),
-            stdin: asked.as_bytes(),
             mode: order::CALL,
             code,
-            limits,
-            terms: &self.python.terms,
-            product: false,
+            ..Job::new(source, asked.as_bytes(), limits, terms)
         };
         let done = self.python.run(&job)?;
         if call::perhaps_unread(done.outcome.ending, &done.result) {
@@ -268,13 +259,8 @@ impl Sandbox {
     /// As for [`Sandbox::run`].
     pub fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, Fault> {
         let outcome = self.python.run(&Job {
-            source: Source::Text(source),
-            stdin: b"",
             mode: order::CHECK,
-            code: None,
-            limits,
-            terms: &self.python.terms,
-            product: false,
+            ..Job::new(Source::Text(source), b"", limits, &self.python.terms)
         })?;
         let outcome = outcome.outcome;
         let said = String::from_utf8_lossy(&outcome.stderr)
@@ -353,15 +339,7 @@ fn imported(slot: &Slot, packages: &[String], terms: &Terms) -> Result<(), Strin
         memory_bytes: 4 << 30,
         ..Limits::with_cpu(Duration::from_secs(20))
     };
-    let job = Job {
-        source: Source::Text(&source),
-        stdin: b"",
-        mode: order::RUN,
-        code: None,
-        limits: &limits,
-        terms,
-        product: false,
-    };
+    let job = Job::new(Source::Text(&source), b"", &limits, terms);
     let outcome = supervise::run(slot, &job).map_err(|fault| fault.to_string())?;
     let outcome = outcome.outcome;
     if outcome.ending == Ending::Exited(0) {
@@ -379,15 +357,7 @@ fn imported(slot: &Slot, packages: &[String], terms: &Terms) -> Result<(), Strin
 fn self_check(slot: &Slot, limits: &Limits, terms: &Terms) -> Result<SelfCheck, Fault> {
     let outcome = supervise::run(
         slot,
-        &Job {
-            source: Source::Text(SELF_CHECK),
-            stdin: b"",
-            mode: order::RUN,
-            code: None,
-            limits,
-            terms,
-            product: false,
-        },
+        &Job::new(Source::Text(SELF_CHECK), b"", limits, terms),
     )?
     .outcome;
     let answer = serde_json::from_slice(&outcome.stdout);

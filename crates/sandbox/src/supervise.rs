@@ -14,12 +14,13 @@ use crate::artifact::{self, Artifact};
 use crate::candidate::{Code, CodeCache};
 use crate::capture::Capture;
 use crate::cgroup::{Bounds, Group, Killed, Used};
+use crate::files::Files;
 use crate::launcher::order;
 use crate::own::within_own;
 use crate::slot::{Slot, sealed};
 use crate::usage;
 use crate::verdict::{Stop, judge};
-use crate::wire::{self, Product, Reply, Report, RunEnd, RunRequest};
+use crate::wire::{self, Product, ProductPlan, Reply, Report, RunEnd, RunRequest};
 use crate::{Ending, Fault, Limits, Outcome};
 
 /// Shortest and longest pause between two looks at what the run has used. A look costs some 50 µs; short runs end
@@ -95,8 +96,34 @@ pub(crate) struct Job<'a> {
     pub code: Option<&'a CodeCache>,
     pub limits: &'a Limits,
     pub terms: &'a Terms,
-    /// Whether what the run leaves behind (the slot's plan says where) is wanted.
-    pub product: bool,
+    /// What it finds in /tmp besides itself.
+    pub files: Option<&'a Files>,
+    /// Arguments for its command line, or further ones. Python programs have theirs in a file.
+    pub arguments: &'a [String],
+    /// What is taken out of /tmp at its end.
+    pub product: Option<&'a ProductPlan>,
+}
+
+impl<'a> Job<'a> {
+    /// One that runs a program which has stdin and nothing else.
+    pub(crate) fn new(
+        source: Source<'a>,
+        stdin: &'a [u8],
+        limits: &'a Limits,
+        terms: &'a Terms,
+    ) -> Self {
+        Self {
+            source,
+            stdin,
+            mode: order::RUN,
+            code: None,
+            limits,
+            terms,
+            files: None,
+            arguments: &[],
+            product: None,
+        }
+    }
 }
 
 /// What an idle interpreter takes by itself, in bytes: on top of it comes what the program may use.
@@ -211,7 +238,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     };
     let source = source.map_err(memory_file)?;
     let stdin = sealed("stdin", job.stdin).map_err(Fault::system("making a memory file"))?;
-    let product = job.product.then(artifact::empty).transpose();
+    let product = job.product.map(|_| artifact::empty()).transpose();
     let product = product.map_err(Fault::system("making a memory file"))?;
     let (stdout, stdout_end) = pipe(slot)?;
     let (stderr, stderr_end) = pipe(slot)?;
@@ -230,6 +257,7 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
     ];
     descriptors.extend(result_end.iter().map(AsRawFd::as_raw_fd));
     descriptors.extend(code.file().map(AsRawFd::as_raw_fd));
+    descriptors.extend(job.files.map(|files| files.file.as_raw_fd()));
     descriptors.extend(product.iter().map(AsRawFd::as_raw_fd));
     let start = Instant::now();
     slot.run(request(job, code.mode(), slot), &descriptors)
@@ -277,7 +305,10 @@ pub(crate) fn carry_out(slot: &Slot, job: &Job) -> Result<Done, Fault> {
 fn bounds(job: &Job, group: &Group) -> Bounds {
     let limits = job.limits;
     Bounds {
-        memory: group.own.get().memory.saturating_add(limits.memory_bytes),
+        // Files in /tmp are memory, and those that it is given are none of its doing.
+        memory: (group.own.get().memory)
+            .saturating_add(limits.memory_bytes)
+            .saturating_add(job.files.map_or(0, |files| files.bytes)),
         tasks: u64::from(limits.processes)
             + u64::from(job.terms.processes)
             + OWN_PROCESSES
@@ -362,9 +393,12 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
             .file_bytes
             .min(MOST_BYTES)
             .saturating_add(job.source.bytes())
+            .saturating_add(job.files.map_or(0, |files| files.bytes))
             .saturating_add(TMP_EXTRA),
         memory_bytes: limits.memory_bytes,
-        product: job.product,
+        arguments: job.arguments.to_vec(),
+        files: job.files.is_some(),
+        product: job.product.cloned(),
     }
 }
 

@@ -43,8 +43,6 @@ pub(crate) struct SlotPlan {
     pub environment: Vec<(String, String)>,
     /// Name of the program's file or folder in the private /tmp.
     pub file: String,
-    /// What is taken out of the private /tmp after a run that asks for it.
-    pub product: Option<ProductPlan>,
     /// How to start the warm interpreter; none to start programs afresh.
     pub warm: Option<WarmPlan>,
     /// A control group bounds the slot's memory: when it is used up, programs go before the slot's own processes.
@@ -65,7 +63,7 @@ pub(crate) enum Form {
     Executable,
 }
 
-/// What a compiler leaves in /tmp that is of use.
+/// What a run leaves in /tmp that is of use.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProductPlan {
     /// Name of a file or folder in /tmp.
@@ -74,6 +72,8 @@ pub(crate) struct ProductPlan {
     pub folder: bool,
     /// Most that is taken, in bytes.
     pub most_bytes: u64,
+    /// Whether it is taken after a failure as well.
+    pub always: bool,
 }
 
 /// What the warm interpreter is started with, besides what programs are.
@@ -105,8 +105,13 @@ pub(crate) struct RunRequest {
     pub tmp_bytes: u64,
     /// The memory limit, for programs that have to be told theirs.
     pub memory_bytes: u64,
-    /// Whether the product is wanted: the last descriptor is a memory file for it.
-    pub product: bool,
+    /// Further arguments for a program that is started afresh. `{sources}` in the plan's is where they go; else it is the
+    /// end.
+    pub arguments: Vec<String>,
+    /// Whether there are files for /tmp: the last descriptor but for the product's.
+    pub files: bool,
+    /// The product that is wanted: the last descriptor is a memory file for it.
+    pub product: Option<ProductPlan>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

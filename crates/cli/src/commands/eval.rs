@@ -1,15 +1,17 @@
 //! `rlef eval`: n@k with its interval.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use rlef_env::FeedbackMode;
 use rlef_eval::{Bootstrap, Budget, Condition, Summary, measure, score};
+use rlef_judge::Judge;
 use rlef_model::{Frame, device};
-use rlef_policy::{Drive, LocalPolicy, Outcome};
-use rlef_problems::ProblemSet;
+use rlef_policy::{Drive, LocalPolicy, Outcome, Policy, Script, ScriptedPolicy};
+use rlef_problems::{Problem, ProblemSet};
 use rlef_rl::TrainConfig;
 use serde_json::{Value, json};
 
@@ -21,18 +23,20 @@ use crate::{models, parts};
 
 /// The settings that an evaluation looks at.
 const USED: [&str; 11] = [
-    "model",
     "problems",
-    "device",
     "seed",
     "workers",
     "episode",
     "judge",
+    "rollout.batch",
+    "model",
+    "device",
     "eval.temperature",
     "eval.top_p",
-    "rollout.batch",
     "rollout.max_new_tokens",
 ];
+/// Those that it looks at where no model answers.
+const SCRIPTED: &[&str] = USED.split_at(6).0;
 
 pub fn run(args: Eval) -> Result<ExitCode> {
     let s = &args.settings;
@@ -43,7 +47,10 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     flag(&mut set, "eval.top_p", args.top_p);
     flag(&mut set, "episode.feedback", args.feedback.map(feedback));
     let config: TrainConfig = resolve(s.config.as_deref(), &set)?;
-    only("eval", &set, &USED)?;
+    match &args.script {
+        Some(_) => only("eval --script", &set, SCRIPTED)?,
+        None => only("eval", &set, &USED)?,
+    }
     config.check()?;
     let budget = Budget::new(args.n, args.k, config.episode.max_turns)?;
     let rollouts = args.rollouts.unwrap_or(budget.needed() as u64);
@@ -66,36 +73,33 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         );
     }
     let judge = parts::judge(&config.judge)?;
-    let device = device::open(&config.device)?;
-    let folder = models::open(&config.model, &device)?;
-    parts::fits(&config, &judge, &folder, &problems)?;
+    let policy = policy(&config, args.script.as_deref(), &judge, &problems)?;
+    let who = match &args.script {
+        Some(script) => format!("script {script}"),
+        None => config.model.clone(),
+    };
     if let Some(path) = &args.dialogs {
         Draft::check(path)?;
     }
     if s.dry_run {
         crate::say!(
-            "{budget} of {} on {} problems of {} ({split}){}, {rollouts} rollouts each of up to {} turns, temperature {}, \
-             top-p {}",
-            config.model,
+            "{budget} of {who} on {} problems of {} ({split}){}, {rollouts} rollouts each of up to {} turns{}",
             problems.len(),
             config.problems,
             condition(&config),
             config.episode.max_turns,
-            config.eval.temperature,
-            config.eval.top_p
+            match args.script {
+                Some(_) => String::new(),
+                None => format!(
+                    ", temperature {}, top-p {}",
+                    config.eval.temperature, config.eval.top_p
+                ),
+            }
         );
         return Ok(ExitCode::SUCCESS);
     }
     // Opened before the work, so that a path that cannot be written costs nothing.
     let dialogs = args.dialogs.as_deref().map(Draft::open).transpose()?;
-    let frame = Arc::new(Frame::new(&folder.config, &device));
-    let policy = LocalPolicy::new(
-        folder.model,
-        frame,
-        Arc::new(folder.tokenizer),
-        config.eval_sampling(),
-        0,
-    );
     let stop = parts::stop_flag()?;
     let drive = Drive {
         episode: config.episode.clone(),
@@ -104,9 +108,17 @@ pub fn run(args: Eval) -> Result<ExitCode> {
         batch: config.rollout.batch,
     };
     let bar = Bar::new("eval", problems.len() as u64 * rollouts);
-    let result = measure(&policy, &judge, &problems, rollouts, &drive, &stop, &|p| {
-        bar.set(p.done as u64, &format!("{} tokens", p.sampled));
-    });
+    let result = measure(
+        policy.as_ref(),
+        &judge,
+        &problems,
+        rollouts,
+        &drive,
+        &stop,
+        &|p| {
+            bar.set(p.done as u64, &format!("{} tokens", p.sampled));
+        },
+    );
     bar.finish();
     if stop.load(Ordering::Relaxed) {
         crate::say_err!(
@@ -131,16 +143,12 @@ pub fn run(args: Eval) -> Result<ExitCode> {
             "split": split,
             "limit": args.limit,
             "rollouts": rollouts,
-            "config": used(&config)?,
+            "script": args.script,
+            "config": used(&config, args.script.is_some())?,
         });
         crate::text::print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
     } else {
-        let name = format!(
-            "{} on {}/{split}{}",
-            config.model,
-            config.problems,
-            condition(&config)
-        );
+        let name = format!("{who} on {}/{split}{}", config.problems, condition(&config));
         let summary = Summary {
             conditions: vec![Condition {
                 name,
@@ -154,6 +162,38 @@ pub fn run(args: Eval) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whoever answers, once it is known that there is an answer to every problem and that each can be judged.
+fn policy(
+    config: &TrainConfig,
+    script: Option<&str>,
+    judge: &Judge,
+    problems: &[Arc<Problem>],
+) -> Result<Box<dyn Policy>> {
+    let Some(script) = script else {
+        let device = device::open(&config.device)?;
+        let folder = models::open(&config.model, &device)?;
+        parts::fits(config, judge, &folder, problems)?;
+        let frame = Arc::new(Frame::new(&folder.config, &device));
+        let tokenizer = Arc::new(folder.tokenizer);
+        let sampling = config.eval_sampling();
+        let policy = LocalPolicy::new(folder.model, frame, tokenizer, sampling, 0);
+        return Ok(Box::new(policy));
+    };
+    let script = match script {
+        "accepted" => Script::Accepted,
+        "incorrect" => Script::Incorrect,
+        "memorised" => Script::Memorised,
+        file => Script::read(&parts::text(Path::new(file))?).map_err(|what| {
+            anyhow!("{file}: {what}; give such a file, or `accepted`, `incorrect` or `memorised`")
+        })?,
+    };
+    for problem in problems {
+        judge.check(problem)?;
+        script.answer(problem, 0, [0; 32])?;
+    }
+    Ok(Box::new(ScriptedPolicy(script)))
+}
+
 /// What sets an evaluation apart from dialogs with the failures of their own programs.
 fn condition(config: &TrainConfig) -> &'static str {
     match (config.episode.max_turns, config.episode.feedback) {
@@ -165,13 +205,14 @@ fn condition(config: &TrainConfig) -> &'static str {
 }
 
 /// The settings that an evaluation looks at, and only those.
-fn used(config: &TrainConfig) -> Result<Value> {
+fn used(config: &TrainConfig, scripted: bool) -> Result<Value> {
+    let names = if scripted { SCRIPTED } else { &USED };
     let mut all = serde_json::to_value(config)?;
     if let Some(all) = all.as_object_mut() {
         all.retain(|group, settings| {
-            let whole = USED.contains(&group.as_str());
+            let whole = names.contains(&group.as_str());
             if let (false, Some(settings)) = (whole, settings.as_object_mut()) {
-                settings.retain(|key, _| USED.contains(&format!("{group}.{key}").as_str()));
+                settings.retain(|key, _| names.contains(&format!("{group}.{key}").as_str()));
                 return !settings.is_empty();
             }
             whole

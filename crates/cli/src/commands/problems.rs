@@ -145,8 +145,8 @@ fn show(args: &Show) -> Result<()> {
     text::print(&shown)
 }
 
-fn checker(checker: &Checker) -> String {
-    match checker {
+fn checker(rule: &Checker) -> String {
+    match rule {
         Checker::Lines => "lines".into(),
         Checker::Exact => "bytes".into(),
         Checker::Tokens {
@@ -185,6 +185,11 @@ fn checker(checker: &Checker) -> String {
                 ", 2 is not 2.0"
             };
             format!("the returned value (numbers within {abs} or {rel} × the expected one{kind})")
+        }
+        Checker::ByGroup { otherwise, groups } => {
+            let groups = groups.iter();
+            let groups = groups.map(|(name, rule)| format!("; {name}: {}", checker(rule)));
+            format!("{}{}", checker(otherwise), groups.collect::<String>())
         }
         Checker::Validator(validator) => format!("its output validator ({})", validator.language),
         Checker::Custom(_) => "a program of its own (cannot be judged)".into(),

@@ -9,6 +9,7 @@ use super::AuditConfig;
 use super::finding::{Finding, Kind, Severity};
 use super::program::{Run, Tried};
 use super::record::Verdicts;
+use crate::fault::Fault;
 use crate::report::Verdict;
 
 /// Findings of one kind that a problem gets; more are counted.
@@ -82,7 +83,11 @@ fn count(tally: &Tally, verdicts: &mut Verdicts, findings: &mut Findings) {
         Tried::Ran(runs) => runs.first().map_or("not run", |run| run.verdict().code()),
         Tried::Fault(fault) => {
             let what = format!("{}: {fault}", name(tally.solution));
-            findings.add(Finding::new(Kind::NotChecked, what));
+            let kind = match fault {
+                Fault::Validator { .. } => Kind::CannotBeJudged,
+                _ => Kind::NotChecked,
+            };
+            findings.add(Finding::new(kind, what));
             "not checked"
         }
         Tried::NotRunnable | Tried::LeftOut | Tried::Stopped => "not run",

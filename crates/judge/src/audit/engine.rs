@@ -2,6 +2,7 @@
 //! and the results do not depend on the timing.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -89,10 +90,27 @@ pub fn check_all<E>(
             alone: started == 0,
             open: 0,
         };
+        // Also when `items` or `done` panics: the threads must not wait for ever.
+        let open = Open(&queue);
         let result = feed.through(items, workers, &mut done);
-        queue.close(result.is_err());
+        if result.is_err() {
+            queue.forget();
+        }
+        drop(open);
         result
     })
+}
+
+/// Closes the queue at its end.
+struct Open<'a>(&'a Queue);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.forget();
+        }
+        self.0.close();
+    }
 }
 
 /// The caller's side: hands out tasks and takes results.
@@ -229,8 +247,8 @@ impl Work<'_> {
 
     /// Whether programs for the problem can be judged: if not, for a reason of its own or of this machine.
     fn unfit(&self, problem: &Problem) -> Option<Finding> {
-        let fault = self.judge.check(problem).err()?;
-        let own = matches!(fault, Fault::Checker { .. })
+        let fault = self.judge.ready(problem).err()?;
+        let own = matches!(fault, Fault::Checker { .. } | Fault::Validator { .. })
             || self.judge.config().limits_for(problem).is_err();
         let kind = if own {
             Kind::CannotBeJudged
@@ -243,7 +261,8 @@ impl Work<'_> {
     fn run(&self, task: Task, sender: &Sender<Message>) {
         let job = &task.job;
         if task.program < job.programs() {
-            let tried = self.tried(job, task.program);
+            let tried = caught(&job.item.problem, || self.tried(job, task.program))
+                .unwrap_or_else(Tried::Fault);
             if let Some(slot) = lock(&job.tried).get_mut(task.program) {
                 *slot = tried;
             }
@@ -254,7 +273,14 @@ impl Work<'_> {
                 && lock(&job.tried)
                     .iter()
                     .any(|tried| matches!(tried, Tried::Stopped));
-            let record = (!stopped).then(|| (job.item.number, Box::new(self.record(job))));
+            let record = || {
+                let record = caught(&job.item.problem, || self.record(job));
+                record.unwrap_or_else(|fault| {
+                    let finding = Finding::new(Kind::NotChecked, fault.to_string());
+                    self.record_with(job, Verdicts::default(), None, vec![finding])
+                })
+            };
+            let record = (!stopped).then(|| (job.item.number, Box::new(record())));
             let _ = sender.send(Message::Problem(record));
         }
     }
@@ -285,10 +311,14 @@ impl Work<'_> {
         }
     }
 
+    /// CPU seconds that programs have.
+    fn limit_s(&self, problem: &Problem) -> f64 {
+        let limits = self.judge.config().limits_for(problem);
+        limits.map_or(problem.time_limit_s, |limits| limits.cpu.as_secs_f64())
+    }
+
     fn record(&self, job: &Job) -> Record {
         let problem = &job.item.problem;
-        let limits = self.judge.config().limits_for(problem);
-        let limit_s = limits.map_or(problem.time_limit_s, |limits| limits.cpu.as_secs_f64());
         let mut findings = Findings::default();
         test_data::look(problem, self.config, &mut findings);
         let (verdicts, slowest_s) = match &job.unfit {
@@ -308,11 +338,22 @@ impl Work<'_> {
                 let about = Context {
                     config: self.config,
                     tests: &names,
-                    limit_s,
+                    limit_s: self.limit_s(problem),
                 };
                 assess(&about, &accepted, &wrong, &mut findings)
             }
         };
+        self.record_with(job, verdicts, slowest_s, findings.finish())
+    }
+
+    fn record_with(
+        &self,
+        job: &Job,
+        verdicts: Verdicts,
+        slowest_s: Option<f64>,
+        findings: Vec<Finding>,
+    ) -> Record {
+        let problem = &job.item.problem;
         Record {
             problem: problem.id.clone(),
             split: job.item.split.clone(),
@@ -325,10 +366,30 @@ impl Work<'_> {
             ],
             verdicts,
             slowest_s,
-            limit_s,
-            findings: findings.finish(),
+            limit_s: self.limit_s(problem),
+            findings,
         }
     }
+}
+
+/// What came of it, or that it panicked: what waits for its result must not wait for ever.
+fn caught<T>(problem: &Problem, work: impl FnOnce() -> T) -> Result<T, Fault> {
+    // Whatever it has left half done belongs to this problem, which is then not judged.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let texts = [
+            panic.downcast_ref::<String>().map(String::as_str),
+            panic.downcast_ref::<&str>().copied(),
+        ];
+        Fault::Panicked {
+            problem: problem.id.clone(),
+            what: texts
+                .into_iter()
+                .flatten()
+                .next()
+                .unwrap_or("no reason given")
+                .to_owned(),
+        }
+    })
 }
 
 /// Tasks for the workers, in order.
@@ -365,12 +426,12 @@ impl Queue {
         lock(&self.tasks).0.pop_front()
     }
 
-    fn close(&self, forget: bool) {
-        let mut tasks = lock(&self.tasks);
-        if forget {
-            tasks.0.clear();
-        }
-        tasks.1 = true;
+    fn forget(&self) {
+        lock(&self.tasks).0.clear();
+    }
+
+    fn close(&self) {
+        lock(&self.tasks).1 = true;
         self.changed.notify_all();
     }
 }

@@ -11,6 +11,7 @@ use rlef_sandbox::Program;
 use super::AuditConfig;
 use crate::fault::Fault;
 use crate::judge::{Judge, Stop};
+use crate::judging::Judging;
 use crate::report::{TestResult, Verdict};
 
 /// What a program did on one test.
@@ -83,8 +84,15 @@ pub(super) fn run(
     stop: &AtomicBool,
 ) -> Tried {
     let mut runs = Vec::new();
+    let language = solution.language.to_ascii_lowercase();
+    let program = Program {
+        language: &language,
+        source: &solution.code,
+    };
+    // Compiled once for all of them.
+    let judging = judge.judging(problem, program);
     for _ in 0..repeats.max(1) {
-        match once(judge, problem, solution, tests, config, stop) {
+        match once(&judging, tests, config, stop) {
             Ok(Some(run)) => runs.push(run),
             Ok(None) => return Tried::Stopped,
             Err(fault) => return Tried::Fault(fault),
@@ -99,16 +107,13 @@ const AT_ONCE: usize = 16;
 /// All tests are run, as each verdict tells something of its test; only a program that met the time limit often enough
 /// is left in peace. None: it was stopped.
 fn once(
-    judge: &Judge,
-    problem: &Problem,
-    solution: &Solution,
+    judging: &Judging,
     tests: &[TestCase],
     config: &AuditConfig,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, Fault> {
     let mut done: Vec<Option<OnTest>> = Vec::with_capacity(tests.len());
     let mut time_limits = 0;
-    let language = solution.language.to_ascii_lowercase();
     while done.len() < tests.len() {
         if stop.load(Ordering::SeqCst) {
             return Ok(None);
@@ -122,11 +127,7 @@ fn once(
             }
             _ => (Stop::AtFirstFailure, rest),
         };
-        let program = Program {
-            language: &language,
-            source: &solution.code,
-        };
-        let report = judge.judge_program(problem, &program, rest, when)?;
+        let report = judging.tests(rest, when)?;
         if report.results.is_empty() {
             break;
         }

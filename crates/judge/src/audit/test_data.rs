@@ -84,9 +84,10 @@ fn decides_itself(problem: &Problem) -> bool {
 }
 
 /// Whether one output is as good as the other.
-fn agree(problem: &Problem, one: &str, other: &str) -> bool {
+fn agree(problem: &Problem, test: &str, one: &str, other: &str) -> bool {
     let same = |a: &str, b: &str| {
-        let compared = problem.checker.compare(a.as_bytes(), b.as_bytes());
+        let checker = problem.checker.for_test(test);
+        let compared = checker.compare(a.as_bytes(), b.as_bytes());
         compared.is_ok_and(|comparison| comparison.is_same())
     };
     folded(one) == folded(other) || same(one, other) || same(other, one)
@@ -103,7 +104,7 @@ fn contradictions(problem: &Problem, findings: &mut Findings) {
             known.insert(&test.input, (name, test));
             continue;
         };
-        if !agree(problem, &earlier.output, &test.output) {
+        if !agree(problem, &test.name, &earlier.output, &test.output) {
             let what = format!(
                 "{} and {} have the same input and different outputs",
                 shown(first),
@@ -168,12 +169,10 @@ fn means_something(output: &str, least: usize) -> bool {
 }
 
 fn check_samples(problem: &Problem, findings: &mut Findings) {
-    let by_input = |tests: &[TestCase]| -> HashMap<String, String> {
-        let pairs = tests
-            .iter()
-            .map(|test| (folded(&test.input), test.output.clone()));
+    fn by_input(tests: &[TestCase]) -> HashMap<String, &TestCase> {
+        let pairs = tests.iter().map(|test| (folded(&test.input), test));
         pairs.collect()
-    };
+    }
     let found = samples(&problem.statement);
     if found.is_empty() {
         return;
@@ -186,8 +185,9 @@ fn check_samples(problem: &Problem, findings: &mut Findings) {
         let at = at + 1;
         let input = folded(&sample.input);
         match (public.get(&input), private.contains_key(&input)) {
-            (Some(output), _) => {
-                if !decides_itself(problem) && !agree(problem, output, &sample.output) {
+            (Some(test), _) => {
+                let (name, output) = (&test.name, &test.output);
+                if !decides_itself(problem) && !agree(problem, name, output, &sample.output) {
                     let what = format!(
                         "sample {at} shows `{}`, the public test with its input wants `{}`",
                         shown(&folded(&sample.output)),

@@ -2,6 +2,8 @@
 
 use super::*;
 use rlef_judge::audit::{content_digest, settings_digest};
+use rlef_judge::{BoxError, Executor};
+use rlef_sandbox::{Limits, Outcome};
 use std::sync::atomic::Ordering;
 
 fn items(count: usize) -> impl Iterator<Item = Result<Item, String>> {
@@ -98,4 +100,73 @@ fn digests_tell_problems_and_settings_apart_and_records_are_read_back() {
     assert!(record.has_errors());
     let text = serde_json::to_string(&record).unwrap();
     assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+}
+
+/// Takes programs for orders to fail in a way that nobody expects.
+struct Panics(Sandbox);
+
+impl Executor for Panics {
+    fn run(&self, source: &str, stdin: &[u8], limits: &Limits) -> Result<Outcome, BoxError> {
+        assert!(!source.contains("PANIC"), "it was told to");
+        Executor::run(&self.0, source, stdin, limits)
+    }
+
+    fn syntax_check(&self, source: &str, limits: &Limits) -> Result<Option<String>, BoxError> {
+        Executor::syntax_check(&self.0, source, limits)
+    }
+}
+
+#[test]
+fn a_panic_is_a_fault_of_its_problem_and_of_no_other() {
+    let sandbox = Sandbox::new(Config::default()).expect("these tests need a sandbox");
+    let judge = Judge::new(Panics(sandbox), config()).unwrap();
+    let items = items(6).map(|item| {
+        let mut item = item?;
+        if item.number == 2 {
+            item.problem.solutions[0].code += " # PANIC";
+        }
+        Ok::<_, String>(item)
+    });
+    let mut records = vec![];
+    let stop = AtomicBool::new(false);
+    check_all(&judge, &AuditConfig::default(), items, 2, &stop, |done| {
+        if let Done::Problem { number, record } = done {
+            records.push((number, record));
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(records.len(), 6);
+    for (number, record) in records {
+        if number == 2 {
+            let what = &finding(&record, Kind::NotChecked).message;
+            assert!(what.contains("it was told to"), "{what}");
+        } else {
+            assert_eq!(record.findings, [], "{number}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_the_caller_ends_the_audit() {
+    for workers in [1, 3] {
+        let panicked = std::panic::catch_unwind(|| {
+            let stop = AtomicBool::new(false);
+            let items = items(20).inspect(|item| {
+                assert!(
+                    item.as_ref().is_ok_and(|item| item.number < 4),
+                    "the reader fails"
+                );
+            });
+            check_all(
+                judge(),
+                &AuditConfig::default(),
+                items,
+                workers,
+                &stop,
+                |_| Ok(()),
+            )
+        });
+        assert!(panicked.is_err());
+    }
 }

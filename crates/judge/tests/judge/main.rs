@@ -1,6 +1,7 @@
 //! The judge with an executor that plays programs by script, so that every ending can be had at will.
 
 mod faults;
+mod near;
 mod settings;
 mod threads;
 mod verdicts;

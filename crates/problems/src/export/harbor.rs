@@ -45,6 +45,11 @@ pub fn write_harbor_task(folder: &Path, problem: &Problem) -> Result<PathBuf, Ex
             "a program of its own checks its outputs, which the task's script does not run",
         ));
     }
+    if matches!(problem.checker, Checker::ByGroup { .. }) {
+        return Err(unfit(
+            "groups of its tests have rules of their own, and the task's script has one for all",
+        ));
+    }
     let name: String = problem
         .id
         .chars()

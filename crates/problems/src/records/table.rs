@@ -12,8 +12,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 use serde_json::{Map, Value};
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
+use std::sync::Once;
 
 pub(super) struct Table {
     reader: SerializedFileReader<File>,
@@ -197,10 +198,26 @@ fn damaged(file: &str, message: &str) -> ImportError {
     )
 }
 
-/// The Parquet library panics on some damaged files; here that is an error like others.
+thread_local! {
+    /// Whether a panic of this thread is one that is expected, and that nobody has to be told of.
+    static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// The Parquet library panics on some damaged files; here that is an error like others, and is not told on stderr.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err("the reader failed on it".to_owned()))
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let others = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                others(panic);
+            }
+        }));
+    });
+    let before = GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(before);
+    done.unwrap_or_else(|_| Err("the reader failed on it".to_owned()))
 }
 
 /// A leaf column.

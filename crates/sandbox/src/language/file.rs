@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use crate::{Fault, Limits};
 
+/// Stands for further source files in the compiler's command.
+const SOURCES: &str = "{sources}";
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LanguageFile {
@@ -56,6 +59,13 @@ pub(crate) struct Compile {
     pub libraries_of: Vec<String>,
     /// What the command leaves behind: a file or, with a slash at the end, a folder.
     pub product: String,
+    /// Endings of further source files of a program that are compiled together with the first: they go where the command
+    /// says `{sources}`.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Programs may start in a class of another name than that of `source`, and in a package, as Java programs do.
+    #[serde(default)]
+    pub main_class: bool,
     /// Exit statuses by which it says that the program is wrong.
     pub rejects: Vec<i32>,
     #[serde(default)]
@@ -151,6 +161,12 @@ impl LanguageFile {
                 let product = compile.product.trim_end_matches('/');
                 plain("compile.product", product)?;
                 commands.push(("compile.command", &compile.command));
+                let place = compile.command.iter().any(|argument| argument == SOURCES);
+                if place == compile.sources.is_empty() {
+                    return Err(format!(
+                        "`compile.command` has an argument `{SOURCES}` if and only if there are `compile.sources`"
+                    ));
+                }
                 if compile.product.ends_with('/') != (self.run.program == Kind::Folder) {
                     return Err("`compile.product` ends with a slash if and only if `run.program` is `folder`".into());
                 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::file::{Compile, Kind, LanguageFile};
+use super::main_class::{main_class, starting};
 use super::message::clean;
 use super::tools::Tools;
 use super::{CompileError, Compiled};
 use crate::artifact::Artifact;
 use crate::cgroup::Ability;
-use crate::launcher::order;
+use crate::files::Files;
 use crate::pool::{Pool, Rehearsal, Shared};
 use crate::root::RootPlan;
 use crate::supervise::{Baseline, Finished, Job, Left, Source, Terms};
@@ -46,6 +47,11 @@ struct Slots {
 struct Compiling {
     pool: Pool,
     limits: Limits,
+    product: ProductPlan,
+    /// Endings of files that are compiled together.
+    sources: Vec<String>,
+    /// The class that is started and the ending of its file, where programs may have another.
+    starter: Option<(String, String)>,
     rejects: Vec<i32>,
     /// What a message must not show.
     visible: Vec<PathBuf>,
@@ -78,15 +84,8 @@ impl Ready<'_> {
 }
 
 fn run(pool: &Pool, artifact: &Artifact, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
-    let done = pool.run(&Job {
-        source: Source::Compiled(artifact),
-        stdin,
-        mode: order::RUN,
-        code: None,
-        limits,
-        terms: &pool.terms,
-        product: false,
-    })?;
+    let source = Source::Compiled(artifact);
+    let done = pool.run(&Job::new(source, stdin, limits, &pool.terms))?;
     Ok(done.outcome)
 }
 
@@ -121,24 +120,57 @@ impl Kit {
     }
 
     pub(super) fn compile(&self, source: &str) -> Result<Compiled<'_>, Fault> {
-        let slots = self.slots()?;
-        let artifact = match &slots.compile {
-            None => self.as_it_is(source)?,
-            Some(compiling) => match self.made(compiling, source)? {
-                Made::Program(artifact) => artifact,
-                Made::Rejected(error) => return Ok(Compiled::Error(error)),
-                // Whoever can still compile a right program is not broken: the source is to blame.
-                Made::Odd(error) => match self.made(compiling, &self.file.check.source)? {
-                    Made::Program(_) => return Ok(Compiled::Error(error)),
-                    Made::Rejected(known) | Made::Odd(known) => return Err(self.broken(&known)),
-                },
-            },
+        let artifact = match self.artifact(source, &[])? {
+            Ok(artifact) => artifact,
+            Err(error) => return Ok(Compiled::Error(error)),
         };
         Ok(Compiled::Program(Candidate::compiled(Ready {
             kit: self,
-            run: &slots.run,
+            run: self.pool()?,
             artifact,
         })))
+    }
+
+    /// Where programs are run.
+    pub(super) fn pool(&self) -> Result<&Pool, Fault> {
+        Ok(&self.slots()?.run)
+    }
+
+    /// Compiles a source that has `others` beside it, by their paths; those of its own kind are compiled with it.
+    pub(super) fn artifact(
+        &self,
+        source: &str,
+        others: &[(&str, &str)],
+    ) -> Result<Result<Artifact, CompileError>, Fault> {
+        let Some(compiling) = &self.slots()?.compile else {
+            return self.as_it_is(source).map(Ok);
+        };
+        let starter = compiling.starter.as_ref();
+        let main = starter.and_then(|(class, _)| main_class(source, class));
+        let made = match (starter, main) {
+            (Some((class, ending)), Some(main)) => {
+                // In a folder of its own, as its file may have the name of the one that is started.
+                let file = format!("program/{}.{ending}", main.file);
+                let mut all = others.to_vec();
+                all.push((&file, source));
+                self.made(compiling, &starting(class, &main), &all)?
+            }
+            _ => self.made(compiling, source, others)?,
+        };
+        match made {
+            Made::Program(artifact) => Ok(Ok(artifact)),
+            Made::Rejected(error) => Ok(Err(error)),
+            // Whoever can still compile a right program is not broken: the source is to blame.
+            Made::Odd(error) => match self.made(compiling, &self.file.check.source, &[])? {
+                Made::Program(_) => Ok(Err(error)),
+                Made::Rejected(known) | Made::Odd(known) => Err(self.broken(&known)),
+            },
+        }
+    }
+
+    /// Whether what is compiled holds all of the program, so that its runs need none of its other files.
+    pub(super) fn is_whole(&self) -> bool {
+        self.file.run.program != Kind::File
     }
 
     fn as_it_is(&self, source: &str) -> Result<Artifact, Fault> {
@@ -168,18 +200,25 @@ impl Kit {
         }
     }
 
-    fn made(&self, compiling: &Compiling, source: &str) -> Result<Made, Fault> {
+    fn made(
+        &self,
+        compiling: &Compiling,
+        source: &str,
+        others: &[(&str, &str)],
+    ) -> Result<Made, Fault> {
+        let files = Files::new(others.iter().map(|(path, text)| (*path, text.as_bytes())))?;
+        // Found by the compiler where the command says so, under a name that is no option.
+        let further = others.iter().filter(|(path, _)| compiling.takes(path));
+        let further: Vec<String> = further.map(|(path, _)| format!("./{path}")).collect();
         let mut tries = 0;
         let done = loop {
             tries += 1;
+            let (source, terms) = (Source::Text(source), &compiling.pool.terms);
             let job = Job {
-                source: Source::Text(source),
-                stdin: b"",
-                mode: order::RUN,
-                code: None,
-                limits: &compiling.limits,
-                terms: &compiling.pool.terms,
-                product: true,
+                files: Some(&files).filter(|_| !others.is_empty()),
+                arguments: &further,
+                product: Some(&compiling.product),
+                ..Job::new(source, b"", &compiling.limits, terms)
             };
             match compiling.pool.run(&job) {
                 Err(Fault::Overloaded { .. }) if tries < BUSY_TRIES => {}
@@ -218,7 +257,7 @@ impl Kit {
         let check = &self.file.check;
         let known = || match &compile {
             None => self.as_it_is(&check.source),
-            Some(compiling) => match self.made(compiling, &check.source)? {
+            Some(compiling) => match self.made(compiling, &check.source, &[])? {
                 Made::Program(artifact) => Ok(artifact),
                 Made::Rejected(error) | Made::Odd(error) => Err(self.broken(&error)),
             },
@@ -250,20 +289,13 @@ impl Kit {
         let objects = tools.fill_all(&compile.libraries_of).map_err(wrong)?;
         let objects: Vec<PathBuf> = objects.into_iter().map(PathBuf::from).collect();
         let root = tools.root(&compile.see, &objects).map_err(wrong)?;
-        let plan = SlotPlan {
-            product: Some(ProductPlan {
-                path: self.file.place().into(),
-                folder: self.file.run.program == Kind::Folder,
-                most_bytes: compile.product_mb.saturating_mul(1 << 20),
-            }),
-            ..self.plan(
-                tools,
-                root,
-                &compile.command,
-                &compile.environment,
-                (Form::File, &self.file.source),
-            )?
-        };
+        let plan = self.plan(
+            tools,
+            root,
+            &compile.command,
+            &compile.environment,
+            (Form::File, &self.file.source),
+        )?;
         let terms = Terms {
             baseline: Baseline {
                 mapped: COMPILER_SPACE,
@@ -279,6 +311,19 @@ impl Kit {
         Ok(Compiling {
             pool: Pool::new(shared, plan, terms, Rehearsal::None),
             limits: compile.limits(),
+            product: ProductPlan {
+                path: self.file.place().into(),
+                folder: self.file.run.program == Kind::Folder,
+                most_bytes: compile.product_mb.saturating_mul(1 << 20),
+                always: false,
+            },
+            sources: compile.sources.clone(),
+            starter: match self.file.source.rsplit_once('.') {
+                Some((class, ending)) if compile.main_class => {
+                    Some((class.to_owned(), ending.to_owned()))
+                }
+                _ => None,
+            },
             rejects: compile.rejects.clone(),
             visible: tools.seen(&compile.see).map_err(wrong)?,
         })
@@ -347,7 +392,6 @@ impl Kit {
             arguments: command,
             environment: filled,
             file: file.into(),
-            product: None,
             warm: None,
             programs_go_first: self.shared.groups.has(Ability::Memory),
         })
@@ -355,6 +399,13 @@ impl Kit {
 }
 
 impl Compiling {
+    /// Whether it is told of such a file, or finds it by itself.
+    fn takes(&self, path: &str) -> bool {
+        self.sources
+            .iter()
+            .any(|ending| path.ends_with(ending.as_str()))
+    }
+
     fn judge(&self, done: Finished, form: Form) -> Made {
         let Finished {
             outcome, product, ..

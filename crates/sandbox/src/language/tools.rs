@@ -11,6 +11,9 @@ use crate::ask::timed;
 use crate::interpreter::{extras, libraries};
 use crate::root::RootPlan;
 
+/// Names that stand for what only a run knows.
+const PER_RUN: [&str; 2] = ["memory_mb", "sources"];
+
 /// What the names in braces stand for.
 #[derive(Debug)]
 pub(crate) struct Tools {
@@ -80,7 +83,7 @@ impl Tools {
             filled.push_str(before);
             match self.names.get(name) {
                 Some(value) => filled.push_str(value),
-                None if name == "memory_mb" => filled.push_str("{memory_mb}"),
+                None if PER_RUN.contains(&name) => filled.push_str(&format!("{{{name}}}")),
                 None => return Err(format!("`{text}`: nothing is called `{name}`")),
             }
             rest = after;

@@ -95,12 +95,18 @@ fn take_folder(
 
 /// Puts what was taken into /tmp. The descriptor may be shared with other runs: nothing of its state is used.
 pub(super) fn put(from: &OwnedFd, path: &Path, form: Form) -> io::Result<()> {
-    let from = File::from(from.try_clone()?);
-    let length = from.metadata()?.len();
     if form == Form::File {
-        return part(&from, 0, length, path);
+        let from = File::from(from.try_clone()?);
+        return part(&from, 0, from.metadata()?.len(), path);
     }
     fs::create_dir(path)?;
+    unpack(from, path)
+}
+
+/// Puts files into a folder. A name that ends in a slash is that of an empty folder. The descriptor may be shared.
+pub(super) fn unpack(from: &OwnedFd, path: &Path) -> io::Result<()> {
+    let from = File::from(from.try_clone()?);
+    let length = from.metadata()?.len();
     let wrong = || io::Error::from(io::ErrorKind::InvalidData);
     let mut at = 0;
     while at < length {
@@ -115,11 +121,16 @@ pub(super) fn put(from: &OwnedFd, path: &Path, form: Form) -> io::Result<()> {
         let mut text = vec![0; name as usize];
         from.read_exact_at(&mut text, at)?;
         at += name;
+        let folder = text.ends_with(b"/");
         let name = PathBuf::from(std::ffi::OsString::from_vec(text));
         if !name.components().all(|c| matches!(c, Component::Normal(_))) {
             return Err(wrong());
         }
         let target = path.join(name);
+        if folder {
+            fs::create_dir_all(target)?;
+            continue;
+        }
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -168,6 +179,7 @@ mod tests {
             path,
             folder,
             most_bytes,
+            always: false,
         }
     }
 

@@ -21,7 +21,7 @@ use super::confine::{self, step};
 use super::landlock::Landlock;
 use super::warm::Warm;
 use super::{artifact, program, tree};
-use crate::wire::{Form, Product, ProductPlan, Report, RunEnd, RunRequest, Trouble};
+use crate::wire::{Form, Product, Report, RunEnd, RunRequest, Trouble};
 
 /// What a run is started with; the same for all runs of a slot.
 pub(super) struct Starter<'a> {
@@ -33,8 +33,6 @@ pub(super) struct Starter<'a> {
     pub programs_go_first: bool,
     /// Where the kernel has it.
     pub landlock: Option<Landlock>,
-    /// What may be taken out of /tmp after a run.
-    pub product: Option<&'a ProductPlan>,
 }
 
 pub(super) fn main(
@@ -44,12 +42,11 @@ pub(super) fn main(
     report: OwnedFd,
     asked: OwnedFd,
 ) -> ! {
-    // Not for the program: it stays here.
-    let product = starter
-        .product
-        .filter(|_| request.product)
-        .zip(descriptors.pop_if(|_| request.product));
-    let end = match start(starter, request, &descriptors) {
+    // Not for the program: they stay here.
+    let wanted = request.product.as_ref();
+    let product = wanted.zip(descriptors.pop_if(|_| wanted.is_some()));
+    let files = descriptors.pop_if(|_| request.files);
+    let end = match start(starter, request, &descriptors, files) {
         Ok(pid) => {
             drop(descriptors);
             // The launcher's socket: only the launcher itself may keep it open.
@@ -58,7 +55,9 @@ pub(super) fn main(
             match attend(pid, &asked) {
                 Ok(mut report) => {
                     // Everything of the run is dead, so that what lies in /tmp stays as it is.
-                    if let (0, Some((plan, file))) = (report.status, product) {
+                    if let Some((plan, file)) = product
+                        && (plan.always || report.status == 0)
+                    {
                         report.product = artifact::take(plan, file);
                     }
                     RunEnd::Report(report)
@@ -74,7 +73,12 @@ pub(super) fn main(
     unsafe { libc::_exit(i32::from(told.is_err())) }
 }
 
-fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Result<Pid, Trouble> {
+fn start(
+    starter: &Starter,
+    request: &RunRequest,
+    descriptors: &[OwnedFd],
+    files: Option<OwnedFd>,
+) -> Result<Pid, Trouble> {
     // The launcher's death is ours.
     step(
         "be tied to the launcher",
@@ -103,6 +107,12 @@ fn start(starter: &Starter, request: &RunRequest, descriptors: &[OwnedFd]) -> Re
         Form::Executable => Ok(()),
     };
     step("write the program", put)?;
+    if let Some(files) = files {
+        step(
+            "write the program's files",
+            artifact::unpack(&files, Path::new("/tmp")),
+        )?;
+    }
     let rules = starter.landlock.map(|l| l.rules(Path::new("/tmp")));
     let rules = step("make rules for Landlock", rules.transpose())?;
     match starter.warm {

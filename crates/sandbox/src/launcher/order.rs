@@ -18,6 +18,8 @@ pub const CALL: u64 = 2;
 pub const SAVE_CODE: u64 = 4;
 /// Beside one of the above: read the compiled code from the file for it instead of compiling.
 pub const LOAD_CODE: u64 = 8;
+/// Beside [`RUN`]: the program's arguments stand in a file in /tmp.
+pub const ARGUMENTS: u64 = 16;
 
 /// Which of the extra descriptors, in the order of [`EXTRA_NUMBERS`], a run in this mode has.
 pub const fn extras(mode: u64) -> [bool; EXTRAS] {

@@ -69,6 +69,9 @@ const STEPS: [&str; 7] = [
 /// The step that starts the program's file.
 const EXEC: usize = 4;
 
+/// Stands for the further arguments of a run.
+const SOURCES: &str = "{sources}";
+
 /// Why `exec` fails for reasons that are not in the file: memory, processes and descriptors that the system lacks.
 const OUR_WANTS: [i32; 4] = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
 
@@ -127,7 +130,16 @@ impl Prepared {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|t| t.as_ptr()).collect()
         };
-        let filled: Vec<CString> = self.arguments.iter().map(|a| fill(a, request)).collect();
+        let mut filled: Vec<CString> = self.arguments.iter().map(|a| fill(a, request)).collect();
+        let further = request.arguments.iter().map(|a| CString::new(a.as_str()));
+        let further = further.collect::<Result<Vec<_>, _>>();
+        let further =
+            further.map_err(|_| Trouble::new("take the arguments", nix::Error::EINVAL))?;
+        let place = filled
+            .iter()
+            .position(|a| a.to_bytes() == SOURCES.as_bytes());
+        let place = place.map_or(filled.len()..filled.len(), |at| at..at + 1);
+        filled.splice(place, further);
         let mut arguments = pointers(&filled);
         let mode = CString::new(request.mode.to_string()).unwrap_or_default();
         if self.form == Form::Python {

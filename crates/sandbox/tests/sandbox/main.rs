@@ -15,6 +15,7 @@ mod lent;
 mod limits;
 mod modes;
 mod packages;
+mod prepared;
 mod refused;
 mod soak;
 mod users;

@@ -49,18 +49,6 @@ impl Data {
         }
         Ok(data)
     }
-
-    /// The flags of a test; as [`crate::Validator::flags_for`].
-    pub(super) fn flags_of(&self, test: &str) -> &[String] {
-        let mut group = test;
-        loop {
-            match (self.groups.get(group), group.rsplit_once('/')) {
-                (Some(flags), _) => return flags,
-                (None, Some((outer, _))) => group = outer,
-                (None, None) => return &self.flags,
-            }
-        }
-    }
 }
 
 struct Walk<'w> {

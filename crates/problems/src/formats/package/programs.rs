@@ -53,6 +53,12 @@ pub(super) fn language(name: &str, text: &str) -> Option<&'static str> {
     Some(language)
 }
 
+/// Whether the first line says that Python 3 runs the text.
+fn is_python(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.starts_with("#!") && first.contains("python") && !first.contains("python2")
+}
+
 /// A program with all of its files.
 pub(super) struct Program {
     pub(super) language: String,
@@ -100,9 +106,12 @@ impl Program {
     pub(super) fn of(files: Vec<SourceFile>) -> Result<Self, String> {
         // A program may say itself how it is built and run.
         for script in ["build", "run"] {
-            if files.iter().any(|file| file.path == script) {
+            if let Some(file) = files.iter().find(|file| file.path == script) {
                 return Ok(Self {
-                    language: "script".to_owned(),
+                    language: match is_python(&file.text) && script == "run" {
+                        true => "python".to_owned(),
+                        false => "script".to_owned(),
+                    },
                     entry: script.to_owned(),
                     files,
                 });

@@ -404,10 +404,10 @@ fn a_mistake_is_named_with_its_file_and_field() {
         ),
         (
             "data/secret/group2/testdata.yaml",
-            "output_validator_flags: case_sensitive",
-            "data/secret",
-            "output_validator_flags",
-            "secret/group1/01",
+            "output_validator_flags: fuzzy",
+            "data",
+            "validator_flags",
+            "fuzzy",
         ),
         (
             "submissions/submissions.yaml",
@@ -756,6 +756,63 @@ fn flags_of_the_default_validator() {
     ] {
         assert!(rule(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn groups_have_rules_of_their_own() {
+    let copy = Copy::new().write(
+        "data/secret/group2/testdata.yaml",
+        "output_validator_flags: case_sensitive float_tolerance 0.5\n",
+    );
+    let problem = copy.read().expect("read").problem;
+    problem.validate().expect("valid");
+    let rule = |test: &str| problem.checker.for_test(test);
+    let same = |test: &str, got: &[u8]| {
+        rule(test)
+            .compare(b"1.0\nYes\n", got)
+            .expect("usable")
+            .is_same()
+    };
+    assert!(matches!(problem.checker, Checker::ByGroup { .. }));
+    assert_eq!(rule("secret/group1/01"), rule("sample/1"));
+    assert!(same("secret/group1/01", b"1.0 YES") && !same("secret/group1/01", b"1.4 Yes"));
+    assert!(same("secret/group2/02", b"1.4 Yes") && !same("secret/group2/02", b"1.0 YES"));
+    // Its own words for the same rule are no rule of its own.
+    let copy = Copy::new().write(
+        "data/secret/group2/testdata.yaml",
+        "output_validator_flags: float_absolute_tolerance 0.000001\n",
+    );
+    assert!(matches!(
+        copy.read().expect("read").problem.checker,
+        Checker::Tokens { .. }
+    ));
+    let again: Problem =
+        serde_json::from_str(&serde_json::to_string(&problem).expect("JSON")).expect("a problem");
+    assert_eq!(again, problem);
+}
+
+#[test]
+fn a_run_script_in_python_is_a_program() {
+    let copy = Copy::new()
+        .write("problem.yaml", "name: x\nvalidation: custom\n")
+        .write(
+            "output_validators/check/run",
+            "#!/usr/bin/env python3\nraise SystemExit(42)\n",
+        );
+    let problem = copy.read().expect("read").problem;
+    assert_eq!(
+        (
+            validator(&problem).language.as_str(),
+            validator(&problem).entry.as_str()
+        ),
+        ("python", "run")
+    );
+    let problem = copy
+        .write("output_validators/check/build", "#!/bin/sh\nmake\n")
+        .read()
+        .expect("read")
+        .problem;
+    assert_eq!(validator(&problem).language, "script");
 }
 
 proptest! {

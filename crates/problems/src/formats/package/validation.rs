@@ -6,7 +6,9 @@ use super::config::{Config, Version};
 use super::data::Data;
 use super::files::{Files, join};
 use super::programs::{Program, language};
+use crate::validator::of_group;
 use crate::{Checker, Numbers, SourceFile, Validator, WhiteSpace};
+use std::collections::BTreeMap;
 
 /// Folders of validators, of either version: in the first each entry is a program, the second is one.
 const MANY: &str = "output_validators";
@@ -84,54 +86,39 @@ fn of_many(
     Ok(program)
 }
 
-/// The rule that the default validator's flags make; all tests of a problem have one.
-fn default_validator(data: &mut Data) -> Result<Checker, PackageError> {
-    let flags = |tests: &[crate::TestCase]| {
-        let mut all: Vec<(String, Vec<String>)> = Vec::new();
-        for test in tests {
-            let flags = data.flags_of(&test.name);
-            if !all.iter().any(|(_, known)| known == flags) {
-                all.push((test.name.clone(), flags.to_vec()));
-            }
-        }
-        all
+/// The rules that the default validator's flags make.
+fn default_validator(data: &Data) -> Result<Checker, PackageError> {
+    let of = |flags: &[String]| {
+        rule(flags).map_err(|what| {
+            let file = match flags == data.flags {
+                true => "problem.yaml",
+                false => "data",
+            };
+            PackageError::new(file, "validator_flags", what)
+        })
     };
-    let secret = flags(&data.secret);
-    let samples = flags(&data.samples);
-    let rule = match secret.as_slice() {
-        [] => data.flags.clone(),
-        [(_, flags)] => flags.clone(),
-        [(first, a), (second, b), ..] => {
-            // Different words may make the same rule.
-            let rules: Result<Vec<Checker>, String> =
-                secret.iter().map(|(_, flags)| rule(flags)).collect();
-            match rules {
-                Ok(rules) if rules.windows(2).all(|pair| pair.first() == pair.last()) => a.clone(),
-                _ => {
-                    let what = format!(
-                        "test {first} is compared with flags `{}` and test {second} with `{}`; one rule for all tests \
-                         can be read",
-                        a.join(" "),
-                        b.join(" ")
-                    );
-                    return Err(PackageError::new(
-                        "data/secret",
-                        "output_validator_flags",
-                        what,
-                    ));
-                }
-            }
-        }
-    };
-    let checker = self::rule(&rule)
-        .map_err(|what| PackageError::new("problem.yaml", "validator_flags", what))?;
-    if samples
-        .iter()
-        .any(|(_, flags)| self::rule(flags).as_ref() != Ok(&checker))
-    {
-        data.notes.push("samples are compared with other flags than secret tests in the package; here all are compared as secret ones".to_owned());
+    let otherwise = of(&data.flags)?;
+    let mut groups = BTreeMap::new();
+    for (group, flags) in &data.groups {
+        let rule = of(flags)?;
+        groups.insert(group.clone(), rule);
     }
-    Ok(checker)
+    let names = || {
+        data.samples
+            .iter()
+            .chain(&data.secret)
+            .map(|test| &test.name)
+    };
+    let rules = |name: &String| of_group(&groups, name).unwrap_or(&otherwise);
+    // One rule, where it is the same for all tests: different words may make the same.
+    let first = names().next().map_or(&otherwise, rules).clone();
+    if names().all(|name| *rules(name) == first) {
+        return Ok(first);
+    }
+    Ok(Checker::ByGroup {
+        otherwise: Box::new(otherwise),
+        groups,
+    })
 }
 
 /// What the default validator does by its flags.

@@ -24,6 +24,41 @@ fn each(
 }
 
 #[test]
+fn java_programs_may_start_in_any_class() {
+    let main = "public static void main(String[] a) { System.out.println(new Object() {}.getClass().getName()); }";
+    for (source, wanted) in [
+        (format!("public class abc_JK {{ {main} }}"), "abc_JK$1\n"),
+        (
+            format!("package a.b; class Run {{ {main} }}"),
+            "a.b.Run$1\n",
+        ),
+        (
+            format!("package a; public class Main {{ {main} }}"),
+            "a.Main$1\n",
+        ),
+        (
+            format!("class Two {{ {main} }} public class Node {{ }}"),
+            "Two$1\n",
+        ),
+        (
+            format!("class Base {{ {main} }} public class Main extends Base {{ }}"),
+            "Base$1\n",
+        ),
+    ] {
+        let Some(program) = compile("java", &source) else {
+            return;
+        };
+        let outcome = run(&program, "", &limits());
+        assert_eq!(
+            text(&outcome.stdout),
+            wanted,
+            "{source} {}",
+            text(&outcome.stderr)
+        );
+    }
+}
+
+#[test]
 fn programs_read_and_write() {
     for sources in &ALL {
         let Some(program) = compile(sources.language, sources.sum) else {

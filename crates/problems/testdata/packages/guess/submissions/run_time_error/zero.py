@@ -1,1 +1,3 @@
-print(1 // (11 - int(input())))
+n = int(input())
+1 // (11 - n)
+print(n)
