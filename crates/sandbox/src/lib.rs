@@ -44,6 +44,7 @@ mod rehearsal;
 mod root;
 mod sandbox;
 mod slot;
+mod starved;
 mod supervise;
 mod text;
 mod usage;

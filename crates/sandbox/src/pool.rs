@@ -2,15 +2,19 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::artifact::Artifact;
-use crate::cgroup::Groups;
+use crate::cgroup::{Group, Groups};
 use crate::own;
 use crate::rehearsal::rehearse;
 use crate::slot::Slot;
 use crate::supervise::{self, Finished, Job, Source, Terms};
 use crate::wire::SlotPlan;
-use crate::{Fault, identity};
+use crate::{Ending, Fault, identity, starved};
+
+/// How often a run is repeated that the kernel has ended for want of memory.
+const STARVED_TRIES: u32 = 3;
 
 /// What the slots of all kinds have in common.
 #[derive(Debug)]
@@ -47,6 +51,12 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<Slot>>,
 }
 
+/// Whether it ended as what the kernel kills for want of memory ends, and no group tells.
+fn perhaps_starved(slot: &Slot, done: &Finished) -> bool {
+    let told = slot.group.as_ref().is_some_and(Group::bounds_memory);
+    done.outcome.ending == Ending::Signalled(libc::SIGKILL) && !told
+}
+
 impl Pool {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -67,7 +77,9 @@ impl Pool {
     pub(crate) fn run(&self, job: &Job) -> Result<Finished, Fault> {
         own::can_be_kept(job.limits, job.terms)?;
         let mut repeated = false;
+        let mut starved = 0;
         loop {
+            let start = Instant::now();
             let slot = match self.lock().pop() {
                 Some(slot) if slot.alive() => slot,
                 // Somebody killed an idle launcher; its successor is as good.
@@ -84,6 +96,16 @@ impl Pool {
                     if (slot.cold.is_none() || slot.group.is_some()) && !repeated =>
                 {
                     repeated = true;
+                }
+                Ok(done) if perhaps_starved(&slot, &done) && starved::since(start) => {
+                    self.keep(slot);
+                    starved += 1;
+                    if starved == STARVED_TRIES {
+                        return Err(Fault::Broken {
+                            doing: "running a program",
+                            reason: "the machine ran out of memory, and the program was killed each time".into(),
+                        });
+                    }
                 }
                 Err(fault) if !matches!(fault, Fault::Overloaded { .. }) => return Err(fault),
                 other => {

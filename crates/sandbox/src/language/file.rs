@@ -102,6 +102,9 @@ pub(crate) struct Run {
     pub see: Vec<String>,
     #[serde(default)]
     pub libraries_of: Vec<String>,
+    /// Names of shared libraries that programs may be linked to or load; those that the loader finds are visible.
+    #[serde(default)]
+    pub libraries: Vec<String>,
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// By how much longer the same takes than in C.
@@ -141,7 +144,7 @@ impl LanguageFile {
     fn check_all(&self) -> Result<(), String> {
         // They become file names in the private /tmp.
         let plain = |what: &str, name: &str| {
-            let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            let good = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
             match !name.is_empty() && !name.starts_with('.') && name.chars().all(good) {
                 true => Ok(()),
                 false => Err(format!("`{what}` is `{name}`, which is not a plain name")),
@@ -153,6 +156,9 @@ impl LanguageFile {
             ("version", &self.version),
             ("run.command", &self.run.command),
         ];
+        for library in &self.run.libraries {
+            plain("run.libraries", library)?;
+        }
         if !(0.01..=1000.0).contains(&self.run.time_factor) {
             return Err(format!("`run.time_factor` is {}", self.run.time_factor));
         }

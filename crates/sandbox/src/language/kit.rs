@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::file::{Compile, Kind, LanguageFile};
 use super::main_class::{main_class, starting};
-use super::message::clean;
+use super::message::{clean, part_was_killed};
 use super::tools::Tools;
 use super::{CompileError, Compiled};
 use crate::artifact::Artifact;
@@ -25,8 +25,9 @@ const COMPILER_STACK: (u64, u64) = (64 << 20, 64 << 20);
 /// Address space of a compiler on top of its memory limit where that is bounded in its place: libraries, and what is
 /// mapped but not used.
 const COMPILER_SPACE: u64 = 1 << 30;
-/// How often compiling is tried again because the machine was too busy to tell anything.
-const BUSY_TRIES: u32 = 3;
+/// How often compiling is tried because the machine was too busy to tell anything, or because somebody (as a rule the kernel,
+/// for want of memory) killed the compiler.
+const TRIES: u32 = 3;
 
 /// A language of a sandbox.
 pub(super) struct Kit {
@@ -80,6 +81,24 @@ impl Ready<'_> {
 
     pub(crate) fn run(&self, stdin: &[u8], limits: &Limits) -> Result<Outcome, Fault> {
         run(self.run, &self.artifact, stdin, limits)
+    }
+}
+
+/// Whether the compiler, or a part of it, was killed, and not by us: nothing that it reads can make it do so itself.
+fn killed(outcome: &Outcome) -> bool {
+    match outcome.ending {
+        Ending::Signalled(signal) => signal == libc::SIGKILL,
+        Ending::Exited(code) => code != 0 && part_was_killed(&outcome.stderr),
+        _ => false,
+    }
+}
+
+fn killed_each_time() -> Fault {
+    Fault::Broken {
+        doing: "compiling a program",
+        reason: format!(
+            "the compiler was killed from outside, {TRIES} times; the machine may have too little memory"
+        ),
     }
 }
 
@@ -221,7 +240,9 @@ impl Kit {
                 ..Job::new(source, b"", &compiling.limits, terms)
             };
             match compiling.pool.run(&job) {
-                Err(Fault::Overloaded { .. }) if tries < BUSY_TRIES => {}
+                Err(Fault::Overloaded { .. }) if tries < TRIES => {}
+                Ok(done) if killed(&done.outcome) && tries < TRIES => {}
+                Ok(done) if killed(&done.outcome) => return Err(killed_each_time()),
                 other => break other?,
             }
         };
@@ -332,14 +353,16 @@ impl Kit {
     fn running(&self, tools: &Tools, known: &Artifact) -> Result<Pool, Fault> {
         let run = &self.file.run;
         let wrong = |reason: String| self.tools_fault(reason);
-        let objects = match run.program {
-            // What the known program is linked to is what all are.
+        let mut objects = match run.program {
             Kind::Binary => vec![known.path()],
             Kind::File | Kind::Folder => {
                 let objects = tools.fill_all(&run.libraries_of).map_err(wrong)?;
                 objects.into_iter().map(PathBuf::from).collect()
             }
         };
+        // A linker takes only what a program uses: the known program's libraries are not those of every other. By name,
+        // so that the loader looks for them where it will.
+        objects.extend(run.libraries.iter().map(PathBuf::from));
         let root = tools.root(&run.see, &objects).map_err(wrong)?;
         let program = (self.form(), self.file.place());
         let plan = self.plan(tools, root, &run.command, &run.environment, program)?;

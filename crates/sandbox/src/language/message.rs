@@ -24,6 +24,48 @@ pub(super) fn clean(said: &[u8], visible: &[PathBuf]) -> String {
     cut(text.trim(), LONGEST)
 }
 
+/// Whether a compiler says (on stderr) that somebody has killed a part of it. Drivers then end as after a mistake in the
+/// program. The lines have to be whole, and there may be no other that a mistake would leave: a text can have anything
+/// printed, but only behind the place where it stands.
+pub(super) fn part_was_killed(stderr: &[u8]) -> bool {
+    let text = without_escapes(&String::from_utf8_lossy(stderr));
+    let plain = |name: &str| !name.is_empty() && !name.contains([':', ' ', '"']);
+    // `g++: fatal error: Killed signal terminated program cc1plus`, `collect2: fatal error: ld terminated with signal 9
+    // [Killed]`, `clang: error: unable to execute command: Killed`.
+    let killed = |line: &str| {
+        let gcc = line
+            .split_once(": fatal error: ")
+            .is_some_and(|(driver, what)| {
+                let part = what.strip_prefix("Killed signal terminated program ");
+                let linker = what.strip_suffix(" terminated with signal 9 [Killed]");
+                plain(driver) && part.or(linker).is_some_and(plain)
+            });
+        let clang = line.strip_suffix(": error: unable to execute command: Killed");
+        gcc || clang.is_some_and(plain)
+    };
+    let follows = |line: &str| {
+        let clang = line.split_once(": error: ").is_some_and(|(driver, what)| {
+            let said = " command failed due to signal (use -v to see invocation)";
+            plain(driver) && what.ends_with(said)
+        });
+        clang || line == "compilation terminated."
+    };
+    let lines = || text.lines().filter(|l| !l.is_empty());
+    if lines().any(killed) && lines().all(|l| killed(l) || follows(l)) {
+        return true;
+    }
+    // rustc, which links last and tells of mistakes before with their place; notes of its own stand two blanks in.
+    let first = lines().next().unwrap_or_default();
+    if first.starts_with("error: linking with `") {
+        let signal = first.ends_with("` failed: signal: 9 (SIGKILL)");
+        let note = |l: &str| l.strip_prefix("  = note: ").is_some_and(killed);
+        return !text.contains("--> ") && (signal || lines().any(note));
+    }
+    // `go build main: /usr/lib/go/pkg/tool/linux_amd64/compile: signal: killed`
+    let go = |l: &str| l.starts_with("go build ") && l.ends_with(": signal: killed");
+    lines().any(go)
+}
+
 /// Without terminal escapes and other control characters.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -74,6 +116,36 @@ mod tests {
             clean(said, &visible),
             "main.cpp:3:1: error: no\n<include>/c++/12/x: note\n<stable>/lib/y\n<usr>/lib/z"
         );
+    }
+
+    #[test]
+    fn killed_parts_are_told_from_mistakes() {
+        for said in [
+            "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n",
+            "x86_64-linux-gnu-gcc-12: fatal error: Killed signal terminated program as\ncompilation terminated.\n",
+            "collect2: fatal error: ld terminated with signal 9 [Killed]\ncompilation terminated.\n",
+            "clang: error: unable to execute command: Killed\n\
+             clang: error: linker command failed due to signal (use -v to see invocation)\n",
+            "error: linking with `/usr/bin/cc` failed: signal: 9 (SIGKILL)\n  |\n  = note: LC_ALL=\"C\" \"cc\"\n",
+            "error: linking with `cc` failed: exit status: 1\n  |\n  = note: \"cc\"\n  \
+             = note: collect2: fatal error: ld terminated with signal 9 [Killed]\n          compilation terminated.\n",
+            "# internal/abi\ngo build internal/abi: /usr/lib/go/pkg/tool/linux_amd64/compile: signal: killed\n",
+        ] {
+            assert!(part_was_killed(said.as_bytes()), "{said}");
+        }
+        for said in [
+            "",
+            "compilation terminated.\n",
+            "main.c:1:2: error: #error gcc: fatal error: Killed signal terminated program cc1\n",
+            // What stands in `#line` and `static_assert` may go on to the next line.
+            "a\ngcc: fatal error: Killed signal terminated program cc1\ncompilation terminated.\n:1:2: error: #error\n",
+            "main.c: fatal error: Killed signal terminated program cc1: no such file\n",
+            "error: linking with `cc` failed: signal: 9 (SIGKILL)\n --> main.rs:1:1\n",
+            "error: linking with `cc` failed: exit status: 1\n  = note: cannot find -lld terminated with signal 9 [Killed]\n",
+            "./main.go:2:1: go build x: signal: killed\n",
+        ] {
+            assert!(!part_was_killed(said.as_bytes()), "{said}");
+        }
     }
 
     #[test]

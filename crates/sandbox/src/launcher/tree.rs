@@ -15,8 +15,11 @@ use crate::wire::Trouble;
 /// Devices of the host that are visible; all three are harmless to anybody.
 const DEVICES: [&str; 3] = ["null", "zero", "urandom"];
 
-/// Links in /dev. /dev/shm leads to the private /tmp, which is where semaphores of `multiprocessing` then live.
-const DEVICE_LINKS: [(&str, &str); 5] = [
+/// Links in /dev. /dev/shm leads to the private /tmp, which is where semaphores of `multiprocessing` then live. Without
+/// /dev/random a JVM gathers chance by threads of its own, which takes seconds; the kernel's two sources are the same once
+/// it is up, and only urandom is never waited for.
+const DEVICE_LINKS: [(&str, &str); 6] = [
+    ("random", "urandom"),
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),

@@ -222,6 +222,30 @@ fn a_machine_out_of_memory_is_no_memory_limit() {
         return;
     }
     passes(&mut around.start(alone("groups::supervisor_with_little_memory").env("LITTLE", "1")));
+    passes(&mut around.start(alone("groups::supervisor_without_groups").env("LITTLE", "1")));
+}
+
+#[test]
+#[ignore = "started by a_machine_out_of_memory_is_no_memory_limit"]
+fn supervisor_without_groups() {
+    if std::env::var_os("LITTLE").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new(Config {
+        groups: false,
+        ..config()
+    });
+    let sandbox = sandbox.expect("a sandbox");
+    let source = "x = []\nwhile True: x.append(b'x' * (1 << 20))";
+    let result = sandbox.run(source, b"", &memory(4096));
+    assert!(
+        matches!(&result, Err(Fault::Broken { reason, .. }) if reason.contains("ran out of memory")),
+        "{result:?}"
+    );
+    // What a program does to itself is its own doing.
+    let itself = "import os\nos.kill(os.getpid(), 9)";
+    let outcome = sandbox.run(itself, b"", &limits()).expect("ran");
+    assert_eq!(outcome.ending, Ending::Signalled(libc::SIGKILL));
 }
 
 #[test]

@@ -48,7 +48,7 @@ stack_mb = 8
 
 /// Rejects what says so, crashes at what says so, and copies the rest.
 const SCRIPT: &str = "read line < main.in; case $line in *bad*) echo /tmp/main.in: no >&2; exit 1;; \
-    *crash*) kill -9 $$;; *odd*) exit 77;; *nothing*) exit 0;; *spin*) while :; do :; done;; esac; \
+    *crash*) kill -11 $$;; *killed*) kill -9 $$;; *odd*) exit 77;; *nothing*) exit 0;; *spin*) while :; do :; done;; esac; \
     while read line; do echo \"$line\"; done < main.in > main.sh; echo \"$line\" >> main.sh";
 
 /// A machine too busy to compile is not what these tests are about.
@@ -76,7 +76,7 @@ fn sandbox() -> &'static Sandbox {
             toml("absent", SCRIPT, "no-such-shell-either"),
             // There, but it rejects, crashes, makes nothing, or makes something that does not run.
             toml("rejects", "exit 1", "sh"),
-            toml("crashes", "kill -9 $$", "sh"),
+            toml("crashes", "kill -11 $$", "sh"),
             toml("nothing", "exit 0", "sh"),
             toml("odd", "exit 77", "sh"),
             toml("wrong", "echo echo wrong > main.sh", "sh"),
@@ -109,7 +109,7 @@ fn a_language_can_be_added_by_a_file() {
 fn whatever_ends_the_compiler_is_the_programs_doing_while_the_compiler_works() {
     for (source, told, ending) in [
         ("bad", "main.in: no", Ending::Exited(1)),
-        ("crash", "did not finish", Ending::Signalled(9)),
+        ("crash", "did not finish", Ending::Signalled(11)),
         ("odd", "did not finish", Ending::Exited(77)),
         ("nothing", "made no program", Ending::Exited(0)),
         ("spin", "CPU time limit (1s)", Ending::CpuLimit),
@@ -123,6 +123,22 @@ fn whatever_ends_the_compiler_is_the_programs_doing_while_the_compiler_works() {
             Compiled::Program(_) => panic!("{source} compiled"),
         }
     }
+}
+
+/// What ends a process so is outside of the sandbox: a lack of memory, or an administrator.
+#[test]
+fn a_compiler_that_was_killed_says_nothing_of_the_program() {
+    let part = "case $(cat main.in) in *part*) echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; \
+                echo 'compilation terminated.' >&2; exit 1;; *) cat main.in > main.sh;; esac";
+    let sandbox = with_files(&[toml("driver", part, "sh")]).expect("a sandbox");
+    let told = |made: Result<Compiled, Fault>, what: &str| match made {
+        Err(Fault::Broken { reason, .. }) => assert!(reason.contains("killed"), "{reason}"),
+        Err(other) => panic!("{what}: {other}"),
+        Ok(Compiled::Error(error)) => panic!("{what} is a compile error: {}", error.message),
+        Ok(Compiled::Program(_)) => panic!("{what} compiled"),
+    };
+    told(compiled("shell", "killed"), "the compiler");
+    told(sandbox.compile(&program("driver", "part")), "a part of it");
 }
 
 #[test]

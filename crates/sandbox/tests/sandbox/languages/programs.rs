@@ -224,6 +224,79 @@ fn output_is_bounded_in_every_language() {
     );
 }
 
+/// Libraries that the known programs of a language do without.
+#[test]
+fn programs_find_what_their_language_is_linked_to() {
+    for (language, source, wanted) in [
+        (
+            "rust",
+            "fn main() { let x = std::env::args().count() as f64; println!(\"{:.3} {:.3}\", (x + 0.5).powf(2.5), x.sin().ln().abs().tan()); }",
+            "2.756 0.174\n",
+        ),
+        (
+            "rust",
+            "use std::panic;\nfn main() { panic::set_hook(Box::new(|_| ())); let x = std::env::args().count() as f32; let c = panic::catch_unwind(|| { panic!(\"x\") }).is_err(); println!(\"{} {:.2}\", c, x.exp()); }",
+            "true 2.72\n",
+        ),
+        (
+            "c",
+            "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { double (*f)(double) = (double (*)(double))dlsym(dlopen(\"libm.so.6\", RTLD_NOW), \"cos\"); printf(\"%.1f\\n\", f(0)); }",
+            "1.0\n",
+        ),
+        (
+            "c",
+            "#pragma GCC optimize(\"O3,fast-math\")\n#include <math.h>\n#include <stdio.h>\ndouble a[64]; int main(void) { for (int i = 0; i < 64; i++) a[i] = i; for (int i = 0; i < 64; i++) a[i] = sin(a[i]) + pow(a[i], 1.5); printf(\"%.2f\\n\", a[4]); }",
+            "7.24\n",
+        ),
+        (
+            "cpp",
+            "#include <bits/stdc++.h>\nint main() { std::string s = \"abab\"; std::cout << std::regex_replace(s, std::regex(\"a\"), \"c\") << std::beta(2.0, 3.0) << std::async(std::launch::async, [] { return std::tgamma(5.0); }).get() << '\\n'; }",
+            "cbcb0.083333324\n",
+        ),
+        (
+            "go",
+            "package main\nimport (\"fmt\"; \"math\"; \"math/cmplx\")\nfunc main() { fmt.Printf(\"%.3f %.1f\\n\", math.Pow(1.5, 2.5), real(cmplx.Sqrt(4))) }",
+            "2.756 2.0\n",
+        ),
+        (
+            "java",
+            "import java.util.zip.*; import java.nio.file.*; import java.lang.management.*;\npublic class Main { public static void main(String[] a) throws Exception { CRC32 c = new CRC32(); c.update(new byte[] {1, 2}); Deflater d = new Deflater(); d.setInput(new byte[100]); d.finish(); Files.write(Path.of(\"x\"), new byte[3]); System.out.println(c.getValue() + \" \" + d.deflate(new byte[200]) + \" \" + Files.size(Path.of(\"x\")) + \" \" + (ManagementFactory.getRuntimeMXBean().getUptime() >= 0) + \" \" + new java.awt.image.BufferedImage(2, 2, 1).getRGB(0, 0)); } }",
+            "3066839698 12 3 true -16777216\n",
+        ),
+        (
+            "javascript",
+            "const z = require('zlib'), c = require('crypto'); console.log(z.gunzipSync(z.gzipSync('ab')).toString(), c.createHash('md5').update('a').digest('hex').slice(0, 4), (1.5 ** 2.5).toFixed(3), new Intl.NumberFormat('en').format(1234));",
+            "ab 0cc1 2.756 1,234\n",
+        ),
+    ] {
+        let Some(program) = compile(language, source) else {
+            continue;
+        };
+        let outcome = run(&program, "", &limits());
+        assert_eq!(
+            (outcome.ending, text(&outcome.stdout).as_str()),
+            (Ending::Exited(0), wanted),
+            "{language}: {}\n{source}",
+            text(&outcome.stderr)
+        );
+    }
+}
+
+/// Chance comes from the kernel and costs next to nothing.
+#[test]
+fn chance_is_cheap() {
+    let source = "import java.security.SecureRandom; import java.util.UUID;\npublic class Main { public static void main(String[] a) throws Exception { byte[] b = SecureRandom.getSeed(8); new SecureRandom().nextBytes(b); System.out.println(b.length + \" \" + UUID.randomUUID().toString().length()); } }";
+    if let Some(program) = compile("java", source) {
+        let outcome = run(&program, "", &limits());
+        let said = text(&outcome.stderr);
+        assert_eq!(text(&outcome.stdout), "8 36\n", "{said}");
+        assert!(outcome.cpu < Duration::from_secs(3), "{:?}", outcome.cpu);
+    }
+    let python =
+        "for name in 'random', 'urandom': print(len(open('/dev/' + name, 'rb', 0).read(8)))";
+    assert_eq!(crate::printed(python), "8\n8\n");
+}
+
 #[test]
 fn threads_work() {
     each(
