@@ -231,6 +231,36 @@ class _Seeder:
         return spec
 
 
+def _state():
+    # What programs have in common with whatever was imported before them, and what packages are known to change.
+    import gc
+    import os
+    import sys
+    import _locale
+    import _signal
+
+    umask = os.umask(0o77)
+    os.umask(umask)
+    state = {
+        "the recursion limit": sys.getrecursionlimit(),
+        "signal handlers": [_signal.getsignal(number) for number in sorted(_signal.valid_signals())],
+        "os.environ": dict(os.environ),
+        "the locale": _locale.setlocale(_locale.LC_ALL),
+        "the working folder": os.getcwd(),
+        "the umask": umask,
+        "sys.path": list(sys.path),
+        "hooks of sys": [sys.excepthook, sys.displayhook, sys.gettrace(), sys.getprofile(), sys.getswitchinterval()],
+        "stdin, stdout or stderr": [id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
+        "the garbage collector": [gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks)],
+        "the decimal context": None,
+        "longest numbers in text": getattr(sys, "get_int_max_str_digits", int)(),
+    }
+    decimal = sys.modules.get("decimal")
+    if decimal is not None:
+        state["the decimal context"] = repr([decimal.DefaultContext, decimal.getcontext()])
+    return state
+
+
 def _warm(socket, names):
     # Everything up to `serve` happens once, in the parent, before any program; after it we are a child of its own
     # for each program. In the parent `serve` does not return.
@@ -307,15 +337,42 @@ def _warm(socket, names):
     atexit.register(finish)
     _boot.packages()
     sys.meta_path.insert(0, _boot.Seeder)
+
+    import ctypes
+
+    system = ctypes.PyDLL(None)
+
+    def written():
+        # What has been printed, by whatever way: it would be every program's.
+        flushed()
+        system.fflush(None)
+        size = ctypes.c_int()
+        total = 0
+        for number in 1, 2:
+            system.ioctl(number, 0x541B, ctypes.byref(size))  # FIONREAD
+            total += size.value
+        return total
+
+    before = _boot.state()
+    printed = written()
     for name in names:
         try:
             __import__(name)
         except ImportError:  # not in this version
-            pass
+            continue
+        # What a package changes for itself would be changed for programs that do not import it.
+        now = _boot.state()
+        what = [key for key in before if before[key] is not None and now[key] != before[key]]
+        if written() != printed:
+            what.append("what is printed")
+        if what:
+            raise SystemExit("importing `%s` changes %s, for programs too that do not use it" % (name, ", ".join(what)))
+        before = now
+    for name in "random", "numpy.random":
+        # Some draw when they are imported.
+        if name in sys.modules:
+            sys.modules[name].seed(0)
     threading = sys.modules.get("threading")
-
-    import ctypes
-
     helper = ctypes.PyDLL("/fork.so")
     if len(os.listdir("/proc/self/task")) != 1:
         raise SystemExit("a module of the list has started a thread, and processes with threads cannot be forked")
@@ -337,6 +394,7 @@ def _warm(socket, names):
 _boot.Seeder = _Seeder
 _boot.warm = _warm
 _boot.packages = _packages
+_boot.state = _state
 _boot.asked = _asked
 _boot.save = _save
 _boot.encode = _encode

@@ -334,7 +334,12 @@ impl Sandbox {
 
 /// Whether programs really get the packages. If not, what is in the way.
 fn imported(slot: &Slot, packages: &[String], terms: &Terms) -> Result<(), String> {
-    let source: String = packages.iter().map(|p| format!("import {p}\n")).collect();
+    // Each is named before its turn: one that hangs has no last words.
+    let import = |p: &String| {
+        format!("sys.stderr.write('\\n{IMPORTING}{p}\\n')\nsys.stderr.flush()\nimport {p}\n")
+    };
+    let imports: String = packages.iter().map(import).collect();
+    let source = format!("import sys\n{imports}");
     let limits = Limits {
         memory_bytes: 4 << 30,
         ..Limits::with_cpu(Duration::from_secs(20))
@@ -346,13 +351,19 @@ fn imported(slot: &Slot, packages: &[String], terms: &Terms) -> Result<(), Strin
         return Ok(());
     }
     let said = String::from_utf8_lossy(&outcome.stderr);
+    let turn = |line: &str| line.strip_prefix(IMPORTING).map(str::to_owned);
+    let name = said.lines().rev().find_map(turn).unwrap_or_default();
     let last = said.trim_end().lines().last().unwrap_or_default();
+    let last = if turn(last).is_some() { "" } else { last };
     Err(format!(
-        "imported in the sandbox, they fail: {}: {last}; leave out the one that does not work without a network, \
-         threads or files of the host",
+        "imported in the sandbox, `{name}` fails: {}: {last}; leave out what does not work without a network, threads or \
+         files of the host",
         outcome.ending
     ))
 }
+
+/// Stands before the name of a package in stderr.
+const IMPORTING: &str = "importing ";
 
 fn self_check(slot: &Slot, limits: &Limits, terms: &Terms) -> Result<SelfCheck, Fault> {
     let outcome = supervise::run(

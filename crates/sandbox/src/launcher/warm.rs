@@ -29,8 +29,9 @@ use super::confine;
 use super::order::{Answer, DESCRIPTORS, LIMITS, Limit, Order, READY, STEPS};
 use crate::wire::{RunRequest, SlotPlan, Trouble};
 
-/// For importing the modules; a cold disk and a busy machine included.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+/// For importing the modules; a cold disk and a busy machine included. Less than the launcher itself is waited for: one that
+/// hangs is to be done without.
+const START_PATIENCE: Duration = Duration::from_secs(20);
 /// For one fork; longer than the grace of a run that is to end.
 const FORK_PATIENCE: Duration = Duration::from_secs(10);
 /// Where it finds its socket: above everything that the launcher has open.
