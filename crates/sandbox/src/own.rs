@@ -6,21 +6,24 @@ use crate::{Fault, Limits};
 /// More processes than any honest program has: of a larger limit, no more than this has to be kept.
 const MANY_PROCESSES: u64 = 1024;
 
+/// Address space that is enough for runtimes which reserve far more than they use: a JVM some 2 GiB on top of its heap, node
+/// up to ten times as much.
+const RESERVED: u64 = 64 << 30;
+
 /// Whether this process can give programs what these limits promise: a program that ran into one of ours would be charged
 /// for it.
 pub(crate) fn can_be_kept(limits: &Limits, terms: &Terms) -> Result<(), Fault> {
     let memory = limits.memory_bytes.min(MOST_BYTES);
     let processes = u64::from(limits.processes).min(MANY_PROCESSES);
-    let (space, what_space) = match terms.address_space {
-        true => (libc::RLIMIT_AS, "bytes of address space (ulimit -v)"),
-        false => (libc::RLIMIT_DATA, "bytes of data (ulimit -d)"),
+    let mapped = memory.saturating_add(terms.baseline.mapped);
+    // Both limits count what a program maps; the kernel keeps the lower.
+    let space = match terms.address_space {
+        true => mapped,
+        false => mapped.saturating_add(RESERVED),
     };
     for (resource, what, promised) in [
-        (
-            space,
-            what_space,
-            memory.saturating_add(terms.baseline.mapped),
-        ),
+        (libc::RLIMIT_AS, "bytes of address space (ulimit -v)", space),
+        (libc::RLIMIT_DATA, "bytes of data (ulimit -d)", mapped),
         (
             libc::RLIMIT_FSIZE,
             "bytes in a file (ulimit -f)",

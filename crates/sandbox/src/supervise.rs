@@ -359,17 +359,17 @@ fn request(job: &Job, code: u64, slot: &Slot) -> RunRequest {
     // machine run ahead of the exact account by a fifth and more; it must not be what decides.
     let seconds = cpu.as_secs().saturating_mul(2).saturating_add(2);
     let same = |what: u32, value: u64| (what, value, value);
-    // What is mapped to be written to, for runtimes that reserve address space without end.
-    let space = match terms.address_space {
-        true => same(libc::RLIMIT_AS, terms.baseline.mapped.saturating_add(space)),
-        false => same(
-            libc::RLIMIT_DATA,
-            terms.baseline.mapped.saturating_add(space),
-        ),
+    let mapped = terms.baseline.mapped.saturating_add(space);
+    // Runtimes that reserve address space without end are bounded in what they map to be written to. Both are always set:
+    // one that was only inherited would be charged to the program.
+    let all = match terms.address_space {
+        true => mapped,
+        false => libc::RLIM_INFINITY,
     };
     let limits_of = vec![
         (libc::RLIMIT_CPU, seconds, seconds.saturating_add(1)),
-        space,
+        same(libc::RLIMIT_AS, all),
+        same(libc::RLIMIT_DATA, mapped),
         same(libc::RLIMIT_FSIZE, limits.file_bytes),
         same(
             libc::RLIMIT_NPROC,

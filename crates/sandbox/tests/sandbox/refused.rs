@@ -37,6 +37,7 @@ fn too_few_files_are_told_with_the_number_that_it_takes() {
 fn own_limits_below_those_of_programs_are_a_fault() {
     for (few, what) in [
         ("ulimit -v 1000000", "bytes of address space (ulimit -v)"),
+        ("ulimit -d 300000", "bytes of data (ulimit -d)"),
         ("ulimit -f 30000", "bytes in a file (ulimit -f)"),
         ("ulimit -t 2", "seconds of CPU time (ulimit -t)"),
         ("ulimit -u 17", "processes (ulimit -u)"),
@@ -47,8 +48,27 @@ fn own_limits_below_those_of_programs_are_a_fault() {
             || few.contains("-u") && said.contains("raise the limit on processes");
         assert!(started && said.contains("raise"), "{few}: {said}");
     }
-    let enough = "ulimit -v 3000000; ulimit -f 100000; ulimit -t 60";
+    let enough = "ulimit -v 3000000; ulimit -d 3000000; ulimit -f 100000; ulimit -t 60";
     let said = supervised(enough, "any");
+    assert!(said.contains("it runs"), "{said}");
+}
+
+/// Of the two limits on what is mapped, the one that a language is not bounded by is as much in force.
+#[test]
+fn both_limits_on_memory_are_the_programs_own() {
+    // A soft limit is replaced, a hard one that is too low is a fault.
+    for (prepare, wanted) in [
+        ("ulimit -S -d 2000000", "java runs"),
+        ("ulimit -d 1500000", "fault"),
+        ("ulimit -v 20000000", "bytes of address space (ulimit -v)"),
+    ] {
+        let said = supervised(prepare, "java");
+        assert!(
+            said.contains(wanted) || said.contains("on the PATH"),
+            "{prepare}: {said}"
+        );
+    }
+    let said = supervised("ulimit -S -d 300000", "allocates");
     assert!(said.contains("it runs"), "{said}");
 }
 
@@ -80,6 +100,40 @@ fn a_refused_process_or_thread_is_a_fault() {
 fn supervisor() {
     match std::env::var("KIND").as_deref() {
         Ok("any") => println!("{}", tried()),
+        Ok("allocates") => {
+            let limits = rlef_sandbox::Limits {
+                memory_bytes: 512 << 20,
+                ..limits()
+            };
+            let config = Config {
+                groups: false,
+                ..config()
+            };
+            let sandbox = Sandbox::new(config).expect("a sandbox");
+            let outcome = sandbox
+                .run("x = bytearray(400 << 20)", b"", &limits)
+                .expect("ran");
+            assert_eq!(
+                outcome.ending,
+                Ending::Exited(0),
+                "{}",
+                text(&outcome.stderr)
+            );
+            println!("it runs");
+        }
+        Ok("java") => {
+            let sandbox = Sandbox::new(config()).expect("a sandbox");
+            let source = "public class Main { public static void main(String[] a) { } }";
+            let program = rlef_sandbox::Program {
+                language: "java",
+                source,
+            };
+            match sandbox.compile(&program) {
+                Ok(rlef_sandbox::Compiled::Program(_)) => println!("java runs"),
+                Ok(rlef_sandbox::Compiled::Error(error)) => println!("charged: {}", error.message),
+                Err(fault) => println!("{fault}: fault"),
+            }
+        }
         Ok("processes") => {
             // A user of whom there is nothing else; root has no limit on processes.
             // SAFETY: plain numbers; this process does nothing but this test.

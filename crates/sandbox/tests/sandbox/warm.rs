@@ -173,7 +173,7 @@ fn programs_find_the_same_surroundings() {
         "import sys; print(sys.stdin.tell(), input(), sys.stdin.read()); sys.stdin.seek(0); print(input())",
         "import os; print([(n, os.readlink('/proc/self/fd/%d' % n).split(':')[0].split('(')[0]) for n in range(3)], sorted(os.listdir('/proc/self/fd')))",
         "import signal; print([signal.getsignal(n) for n in range(1, 65) if n not in (32, 33)], signal.pthread_sigmask(0, []), signal.sigpending(), signal.getitimer(0))",
-        "import resource as r; print([(n, r.getrlimit(getattr(r, n))) for n in dir(r) if n.startswith('RLIMIT_') and n not in ('RLIMIT_AS', 'RLIMIT_NPROC')])",
+        "import resource as r; print([(n, r.getrlimit(getattr(r, n))) for n in dir(r) if n.startswith('RLIMIT_') and n not in ('RLIMIT_AS', 'RLIMIT_DATA', 'RLIMIT_NPROC')])",
         "s = dict(l.rstrip('\\n').split(':\\t', 1) for l in open('/proc/self/status') if ':\\t' in l)\n\
          for k in ('Umask', 'State', 'Tgid', 'Pid', 'PPid', 'TracerPid', 'Uid', 'Gid', 'FDSize', 'NStgid', 'NSpid', 'NSpgid', 'NSsid', 'Kthread', 'Threads', 'SigPnd', 'ShdPnd', 'SigBlk', 'SigIgn', 'SigCgt', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters'): print(k, s.get(k))",
         "print(open('/proc/self/mountinfo').read().count('\\n'), open('/proc/self/oom_score_adj').read(), open('/proc/self/personality').read() if 0 else '')",
