@@ -346,7 +346,12 @@ impl Kit {
                 _ => None,
             },
             rejects: compile.rejects.clone(),
-            visible: tools.seen(&compile.see).map_err(wrong)?,
+            visible: {
+                let seen = tools.seen(&compile.see).map_err(wrong)?;
+                // By where they really are as well: some tools follow their links first.
+                let real = seen.iter().filter_map(|path| path.canonicalize().ok());
+                real.chain(seen.iter().cloned()).collect()
+            },
         })
     }
 

@@ -12,7 +12,6 @@ pub(super) fn clean(said: &[u8], visible: &[PathBuf]) -> String {
     let said = &said[..said.len().min(10 * LONGEST)];
     let mut text = String::from_utf8_lossy(said).replace("\r\n", "\n");
     text = without_escapes(&text);
-    text = text.replace("/tmp/", "");
     let mut paths: Vec<&Path> = visible.iter().map(PathBuf::as_path).collect();
     // The longest first, as others may be parts of it.
     paths.sort_by_key(|p| std::cmp::Reverse(p.as_os_str().len()));
@@ -21,7 +20,57 @@ pub(super) fn clean(said: &[u8], visible: &[PathBuf]) -> String {
             text = text.replace(whole, &format!("<{}>", name.to_string_lossy()));
         }
     }
-    cut(text.trim(), LONGEST)
+    cut(without_folder(&text).trim(), LONGEST)
+}
+
+/// The compiler's working folder.
+const FOLDER: &str = "/tmp/";
+
+/// Without the working folder in front of names. What a compiler puts there under names that differ from one run to the next
+/// is called the same each time.
+fn without_folder(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(FOLDER) {
+        plain.push_str(before);
+        rest = after;
+        // A folder of this name further down in another path is another one.
+        let word = plain.rsplit(|c: char| c.is_whitespace() || "\"'`(=:".contains(c));
+        if word
+            .into_iter()
+            .next()
+            .is_some_and(|w| w.contains('/') || w.ends_with('>'))
+        {
+            plain.push_str(FOLDER);
+            continue;
+        }
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let (name, beyond) = rest.split_at(end.unwrap_or(rest.len()));
+        if let Some(object) = OBJECTS.iter().find_map(|o| after_object(name, beyond, o)) {
+            plain.push_str("<object>");
+            rest = object;
+        } else if name.len() == 11 && name.starts_with("rustc")
+            || (name.strip_prefix("go-build")).is_some_and(|n| n.parse::<u64>().is_ok())
+        {
+            plain.push_str("<build>");
+            rest = beyond;
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Endings of files that the parts of a compiler hand on to each other.
+const OBJECTS: [&str; 6] = [".o", ".s", ".i", ".ii", ".res", ".ld"];
+
+/// What follows `ccA7BOSZ.o` (gcc) or `main-1f09ab.o` (clang).
+fn after_object<'t>(name: &str, beyond: &'t str, ending: &str) -> Option<&'t str> {
+    let gcc = name.len() == 8 && name.starts_with("cc");
+    let clang = (name.rsplit_once('-'))
+        .is_some_and(|(_, n)| n.len() == 6 && n.chars().all(|c| c.is_ascii_hexdigit()));
+    let after = beyond.strip_prefix(ending)?;
+    let whole = !after.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (whole && (gcc || clang)).then_some(after)
 }
 
 /// Whether a compiler says (on stderr) that somebody has killed a part of it. Drivers then end as after a mistake in the
@@ -116,6 +165,35 @@ mod tests {
             clean(said, &visible),
             "main.cpp:3:1: error: no\n<include>/c++/12/x: note\n<stable>/lib/y\n<usr>/lib/z"
         );
+    }
+
+    #[test]
+    fn names_that_change_are_replaced_and_other_folders_kept() {
+        let visible = [
+            PathBuf::from("/home/ann/tmp/gcc"),
+            PathBuf::from("/usr/bin/ld"),
+        ];
+        for (said, wanted) in [
+            (
+                "/usr/bin/ld: /tmp/ccA7BOSZ.o: in function `main':\nmain.c:(.text+0x5): undefined",
+                "<ld>: <object>: in function `main':\nmain.c:(.text+0x5): undefined",
+            ),
+            (
+                "\"-L\" \"/tmp/rustcTEhT2X/raw-dylibs\" \"-L/tmp/rustcAAAAAA\" /tmp/main-1f09ab.o",
+                "\"-L\" \"<build>/raw-dylibs\" \"-L<build>\" <object>",
+            ),
+            ("/tmp/go-build123/b001/x.a", "<build>/b001/x.a"),
+            (
+                "/tmp/cctables.c:1: /tmp/ccheader.h",
+                "cctables.c:1: ccheader.h",
+            ),
+            (
+                "/home/ann/tmp/gcc/x.h:1 /var/tmp/x",
+                "<gcc>/x.h:1 /var/tmp/x",
+            ),
+        ] {
+            assert_eq!(clean(said.as_bytes(), &visible), wanted);
+        }
     }
 
     #[test]

@@ -60,6 +60,34 @@ fn errors_say_where_and_nothing_of_the_host() {
     }
 }
 
+/// A linker's errors come with names of files that are called otherwise each time.
+#[test]
+fn errors_repeat_to_the_letter() {
+    for (language, source) in [
+        (
+            "c",
+            "int missing(void);\nint main(void) { return missing(); }",
+        ),
+        ("cpp", "int missing();\nint main() { return missing(); }"),
+        (
+            "rust",
+            "extern \"C\" { fn missing(); }\nfn main() { unsafe { missing() } }",
+        ),
+        ("c", "__asm__(\"nonsense\");\nint main(void) { return 0; }"),
+    ] {
+        let Some(first) = error(language, source) else {
+            continue;
+        };
+        for path in ["/usr/", "/tmp/", "/root/", "/home/"] {
+            assert!(!first.message.contains(path), "{}", first.message);
+        }
+        for _ in 0..2 {
+            let again = error(language, source).expect("as before");
+            assert_eq!(again.message, first.message, "{language}");
+        }
+    }
+}
+
 #[test]
 fn host_files_cannot_be_compiled_in() {
     let secret = tempfile::NamedTempFile::new().expect("a file");

@@ -33,6 +33,11 @@ fn java_programs_may_start_in_any_class() {
             "a.b.Run$1\n",
         ),
         (
+            format!("public class Größe {{ {main} static class Ünter {{ }} }}"),
+            "Größe$1\n",
+        ),
+        (format!("class Δ {{ {main} }}"), "Δ$1\n"),
+        (
             format!("package a; public class Main {{ {main} }}"),
             "a.Main$1\n",
         ),
