@@ -19,6 +19,8 @@ pub(crate) enum Class {
     AllowIf(usize),
     /// Listed nowhere: as if it did not exist.
     Absent,
+    /// Fails with EOPNOTSUPP: it exists, but not for this file.
+    Unsupported,
 }
 
 /// What an argument has to be for a call to be allowed.
@@ -73,6 +75,7 @@ pub(crate) fn assemble(
         allow: program.push((RETURN, 0, 0, ALLOW)),
         forbid: program.push((RETURN, 0, 0, KILL_PROCESS)),
         absent: program.push((RETURN, 0, 0, ERRNO | libc::ENOSYS as u32)),
+        unsupported: program.push((RETURN, 0, 0, ERRNO | libc::EOPNOTSUPP as u32)),
         conditions: Vec::new(),
     };
     let mut starts = Vec::new();
@@ -109,6 +112,7 @@ struct Answers {
     allow: Place,
     forbid: Place,
     absent: Place,
+    unsupported: Place,
     conditions: Vec<Place>,
 }
 
@@ -118,6 +122,7 @@ impl Answers {
             Class::Allow => Ok(self.allow),
             Class::Forbid => Ok(self.forbid),
             Class::Absent => Ok(self.absent),
+            Class::Unsupported => Ok(self.unsupported),
             Class::AllowIf(number) => {
                 let place = self.conditions.get(number).copied();
                 place.ok_or_else(|| format!("condition {number} is not known"))

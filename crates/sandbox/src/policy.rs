@@ -53,6 +53,8 @@ enum Action {
     Allow,
     /// As a call that is listed nowhere; for optional groups, which make of a forbidden call one that is not there.
     Absent,
+    /// As on a file system that does not have what the call is about: libraries ask for it and go on without.
+    Unsupported,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +99,7 @@ fn compile(text: &str, optional: &[String]) -> Result<Vec<Instruction>, String> 
                 Action::Allow => Class::Allow,
                 Action::Forbid => Class::Forbid,
                 Action::Absent => Class::Absent,
+                Action::Unsupported => Class::Unsupported,
             };
             let class = match group.when.iter().find(|w| w.call == *call) {
                 None => plain(group.action),
@@ -295,10 +298,10 @@ mod tests {
                 &[]
             }) {
                 if group.when.iter().all(|w| w.call != *call) {
-                    let answer = if group.action == Action::Allow {
-                        ALLOW
-                    } else {
-                        KILL
+                    let answer = match group.action {
+                        Action::Allow => ALLOW,
+                        Action::Unsupported => 0x0005_0000 | libc::EOPNOTSUPP as u32,
+                        Action::Forbid | Action::Absent => KILL,
                     };
                     wanted.insert(number(call).expect("known"), Some(answer));
                 } else {

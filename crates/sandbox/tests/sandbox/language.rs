@@ -321,3 +321,11 @@ fn what_was_used_is_told() {
         outcome.peak_memory_bytes
     );
 }
+
+#[test]
+fn files_are_copied_with_all_that_belongs_to_them() {
+    let source = "import os, shutil\nos.mkdir('d'); open('d/f', 'w').write('x'); os.utime('d/f', (5, 5))\n\
+        shutil.copy2('d/f', 'g'); shutil.copytree('d', 'e'); shutil.copystat('d', '/tmp')\n\
+        print(os.stat('g').st_mtime, os.listdir('e'), os.stat('e/f').st_mtime)";
+    assert_eq!(crate::printed(source), "5.0 ['f'] 5.0\n");
+}

@@ -149,10 +149,6 @@ fn absent() -> String {
         libc::SYS_msgsnd,
         libc::SYS_mq_unlink,
         libc::SYS_flock,
-        libc::SYS_setxattr,
-        libc::SYS_getxattr,
-        libc::SYS_listxattr,
-        libc::SYS_removexattr,
         libc::SYS_inotify_add_watch,
         libc::SYS_splice,
         libc::SYS_tee,
@@ -187,9 +183,19 @@ fn absent() -> String {
         467,
         511,
     ];
+    let attributes = [
+        libc::SYS_setxattr,
+        libc::SYS_lgetxattr,
+        libc::SYS_getxattr,
+        libc::SYS_flistxattr,
+        libc::SYS_listxattr,
+        libc::SYS_fremovexattr,
+        libc::SYS_removexattr,
+    ];
     format!(
-        "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nfor n in {numbers:?}:\n    a = c.syscall(n, 0, 0, 0, 0, 0)\n    if (a, ctypes.get_errno()) != (-1, {}): print(n, a, ctypes.get_errno())\nprint('done')",
-        libc::ENOSYS
+        "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nfor e, all in ({}, {numbers:?}), ({}, {attributes:?}):\n  for n in all:\n    a = c.syscall(n, 0, 0, 0, 0, 0)\n    if (a, ctypes.get_errno()) != (-1, e): print(n, a, ctypes.get_errno())\nprint('done')",
+        libc::ENOSYS,
+        libc::EOPNOTSUPP
     )
 }
 
