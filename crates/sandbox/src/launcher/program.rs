@@ -248,11 +248,13 @@ extern "C" fn become_program(orders: *mut c_void) -> i32 {
 /// Must run in a child that shares memory with a waiting parent. Makes system calls only: no allocation, no locks.
 unsafe fn follow(orders: &Orders) -> usize {
     // First, while they are open; what follows changes no file. no_new_privs is set since the launcher.
-    // SAFETY: plain numbers; concerns this child only.
-    if orders.rules >= 0
-        && unsafe { libc::syscall(libc::SYS_landlock_restrict_self, orders.rules, 0_u32) } == -1
-    {
-        return 6;
+    if orders.rules >= 0 {
+        // SAFETY: plain numbers; concerns this child only.
+        let answer =
+            unsafe { libc::syscall(libc::SYS_landlock_restrict_self, orders.rules, 0_u32) };
+        if answer == -1 {
+            return 6;
+        }
     }
     let mut next = 0;
     for &(from, wanted) in &orders.open {
