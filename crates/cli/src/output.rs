@@ -81,12 +81,7 @@ pub fn room(dir: &Path, bytes: u64) -> Result<()> {
 /// # Errors
 /// Too little is left.
 pub fn memory(bytes: u64, what: &str) -> Result<()> {
-    let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let left = told.lines().find_map(|line| {
-        let kib = line.strip_prefix("MemAvailable:")?.trim();
-        kib.strip_suffix("kB")?.trim().parse::<u64>().ok()
-    });
-    match left.map(|kib| kib << 10) {
+    match memory_left() {
         Some(left) if left < bytes => bail!(
             "{what} needs at least {} GiB of memory, but {} GiB are left",
             bytes.div_ceil(1 << 30),
@@ -94,6 +89,17 @@ pub fn memory(bytes: u64, what: &str) -> Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// Memory that can be had now, in bytes, where the system tells.
+pub fn memory_left() -> Option<u64> {
+    let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    told.lines()
+        .find_map(|line| {
+            let kib = line.strip_prefix("MemAvailable:")?.trim();
+            kib.strip_suffix("kB")?.trim().parse::<u64>().ok()
+        })
+        .map(|kib| kib << 10)
 }
 
 /// A file that is written beside its name and takes it when it is whole: what was there before stays until then.

@@ -1,7 +1,9 @@
 //! The shape of a model, as a Hugging Face `config.json` states it.
 //!
-//! Only the Llama layout is taken here. A key that would change the numbers and is not understood is an error:
-//! a wrong number is worse than no number.
+//! Three families share one network and differ in settings ([`Family`]). Which keys are understood is in `keys.rs`: a
+//! key that would change the numbers and is not understood is an error, since a wrong number is worse than none.
+
+mod keys;
 
 use std::path::Path;
 
@@ -9,13 +11,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::ModelError;
 
-/// `config.json` of a `LlamaForCausalLM`.
+/// What sets the families apart that share this network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Llama 3, SmolLM2 and others of the kind.
+    Llama,
+    /// Qwen2 and Qwen2.5: biases on q, k and v.
+    Qwen2,
+    /// Qwen3: norms on each head of q and k.
+    Qwen3,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Self; 3] = [Self::Llama, Self::Qwen2, Self::Qwen3];
+
+    /// `model_type` in `config.json`.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            Self::Llama => "llama",
+            Self::Qwen2 => "qwen2",
+            Self::Qwen3 => "qwen3",
+        }
+    }
+
+    /// The entry of `architectures` in `config.json`.
+    pub fn architecture(self) -> &'static str {
+        match self {
+            Self::Llama => "LlamaForCausalLM",
+            Self::Qwen2 => "Qwen2ForCausalLM",
+            Self::Qwen3 => "Qwen3ForCausalLM",
+        }
+    }
+
+    /// Whether q, k and v have biases.
+    pub fn qkv_bias(self) -> bool {
+        self == Self::Qwen2
+    }
+
+    /// Whether each head of q and k is normalised before it is rotated.
+    pub fn qk_norm(self) -> bool {
+        self == Self::Qwen3
+    }
+}
+
+/// `config.json` of a model of one of the families.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LlamaConfig {
-    /// Class name, must be `LlamaForCausalLM`.
+    /// Class name, that of a [`Family`].
     #[serde(default = "architectures")]
     pub architectures: Vec<String>,
-    /// Must be `llama`.
+    /// That of the same [`Family`].
     #[serde(default = "model_type")]
     pub model_type: String,
     /// Entries of the embedding table.
@@ -52,12 +98,6 @@ pub struct LlamaConfig {
     /// Activation of the gate, must be `silu`.
     #[serde(default = "silu")]
     pub hidden_act: String,
-    /// Biases on q, k, v, o: not supported.
-    #[serde(default)]
-    pub attention_bias: bool,
-    /// Biases in the feed-forward layer: not supported.
-    #[serde(default)]
-    pub mlp_bias: bool,
     /// First token of a text, if the tokeniser has one.
     #[serde(default)]
     pub bos_token_id: Option<u32>,
@@ -68,7 +108,7 @@ pub struct LlamaConfig {
     #[serde(default = "init_range")]
     pub initializer_range: f64,
     /// Number format the weights are stored in.
-    #[serde(default, alias = "dtype", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torch_dtype: Option<String>,
 }
 
@@ -86,7 +126,6 @@ pub enum TokenIds {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RopeScaling {
     /// Must be `llama3`.
-    #[serde(alias = "type")]
     pub rope_type: String,
     /// Long wavelengths are stretched by this factor.
     #[serde(default)]
@@ -138,9 +177,17 @@ impl LlamaConfig {
             path: path.to_owned(),
             why,
         };
-        let config: Self = serde_json::from_slice(bytes).map_err(|e| fail(e.to_string()))?;
+        let file = serde_json::from_slice(bytes).map_err(|e| fail(e.to_string()))?;
+        let understood = keys::understand(file).map_err(&fail)?;
+        let config: Self = serde_json::from_value(understood).map_err(|e| fail(e.to_string()))?;
         config.check().map_err(fail)?;
         Ok(config)
+    }
+
+    /// The family.
+    pub fn family(&self) -> Family {
+        let of = |f: &Family| f.model_type() == self.model_type;
+        Family::ALL.into_iter().find(of).unwrap_or(Family::Llama)
     }
 
     /// Key/value heads.
@@ -166,7 +213,14 @@ impl LlamaConfig {
     /// Number of trainable numbers.
     pub fn num_params(&self) -> usize {
         let (d, f, hd) = (self.hidden_size, self.intermediate_size, self.head_size());
-        let attention = d * hd * (2 * self.num_attention_heads + 2 * self.kv_heads());
+        let (heads, kv_heads) = (self.num_attention_heads, self.kv_heads());
+        let mut attention = d * hd * (2 * heads + 2 * kv_heads);
+        if self.family().qkv_bias() {
+            attention += hd * (heads + 2 * kv_heads);
+        }
+        if self.family().qk_norm() {
+            attention += 2 * hd;
+        }
         let block = attention + 3 * d * f + 2 * d;
         let head = if self.tie_word_embeddings {
             0
@@ -178,13 +232,7 @@ impl LlamaConfig {
 
     /// Says what is wrong with the configuration, if anything.
     pub fn check(&self) -> Result<(), String> {
-        if !self.architectures.iter().any(|a| a == "LlamaForCausalLM") || self.model_type != "llama"
-        {
-            return Err(format!(
-                "architecture {:?} (model_type {:?}) is not supported; use a LlamaForCausalLM model",
-                self.architectures, self.model_type
-            ));
-        }
+        keys::family(&self.architectures, Some(&self.model_type))?;
         for (name, n) in [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -245,9 +293,6 @@ impl LlamaConfig {
                 self.hidden_act
             ));
         }
-        if self.attention_bias || self.mlp_bias {
-            return Err("attention_bias and mlp_bias are not supported".into());
-        }
         if let Some(s) = &self.rope_scaling
             && s.rope_type != "llama3"
             && s.rope_type != "default"
@@ -278,7 +323,8 @@ impl LlamaConfig {
 }
 
 impl RopeScaling {
-    fn stretch(&self, f: f64) -> f64 {
+    /// The frequency that takes the place of `f`.
+    pub(crate) fn stretch(&self, f: f64) -> f64 {
         let wavelength = 2.0 * std::f64::consts::PI / f;
         let original = self.original_max_position_embeddings;
         if wavelength < original / self.high_freq_factor {
@@ -309,6 +355,7 @@ mod tests {
     #[test]
     fn what_would_give_wrong_numbers_is_an_error_that_names_it() {
         assert_eq!(with("rope_theta", 5e5.into()).unwrap().head_size(), 8);
+        assert_eq!(with("some_extra", false.into()).unwrap().head_size(), 8);
         for (key, value) in [
             ("model_type", "mistral".into()),
             ("architectures", vec!["OtherForCausalLM"].into()),
@@ -323,6 +370,21 @@ mod tests {
             ("max_position_embeddings", 1_000_000_000_000_000u64.into()),
             ("rope_scaling", serde_json::json!({ "rope_type": "yarn" })),
             ("rope_scaling", serde_json::json!({ "rope_type": "llama3" })),
+            (
+                "rope_scaling",
+                serde_json::json!({ "type": "linear", "factor": 2.0 }),
+            ),
+            (
+                "rope_parameters",
+                serde_json::json!({ "rope_type": "default", "partial_rotary_factor": 0.5 }),
+            ),
+            ("sliding_window", 4096.into()),
+            ("use_sliding_window", true.into()),
+            ("layer_types", vec!["sliding_attention"].into()),
+            ("rope_interleaved", true.into()),
+            ("attention_dropout", 0.1.into()),
+            ("quantization_config", serde_json::json!({ "bits": 4 })),
+            ("logits_scaling", 8.into()),
         ] {
             let error = with(key, value).unwrap_err().to_string();
             let named = if key == "model_type" {
@@ -335,6 +397,50 @@ mod tests {
                 "{key}: {error}"
             );
         }
+    }
+
+    /// The keys as the families' own files have them.
+    #[test]
+    fn what_a_family_says_of_itself_is_understood() {
+        let parse = |v: serde_json::Value| {
+            LlamaConfig::parse(v.to_string().as_bytes(), Path::new("config.json"))
+        };
+        let qwen = serde_json::json!({
+            "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 40, "hidden_size": 32,
+            "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "max_position_embeddings": 128, "sliding_window": 131072, "max_window_layers": 28,
+            "use_sliding_window": false, "rope_theta": 1e6, "tie_word_embeddings": true,
+        });
+        let read = parse(qwen.clone()).unwrap();
+        assert_eq!(read.family(), Family::Qwen2);
+        assert_eq!(read.rope_theta, 1e6);
+        // What these families take for granted differs from Llama's, so it must be said.
+        for (model_type, architecture, key) in [
+            ("qwen2", "Qwen2ForCausalLM", "num_key_value_heads"),
+            ("qwen2", "Qwen2ForCausalLM", "max_position_embeddings"),
+            ("qwen3", "Qwen3ForCausalLM", "head_dim"),
+            ("llama", "Qwen2ForCausalLM", "architectures"),
+        ] {
+            let mut without = qwen.clone();
+            without["model_type"] = model_type.into();
+            without["architectures"] = vec![architecture].into();
+            without["head_dim"] = 8.into();
+            without["sliding_window"] = serde_json::Value::Null;
+            without.as_object_mut().unwrap().remove(key);
+            if key == "architectures" {
+                without["architectures"] = vec![architecture].into();
+            }
+            let error = parse(without).unwrap_err().to_string();
+            assert!(error.contains(key.trim_end_matches('s')), "{key}: {error}");
+        }
+        let both = |theta: f64| {
+            let mut config = qwen.clone();
+            config["rope_parameters"] =
+                serde_json::json!({ "rope_type": "default", "rope_theta": theta });
+            parse(config)
+        };
+        assert_eq!(both(1e6).unwrap().rope_theta, 1e6);
+        assert!(both(1e4).unwrap_err().to_string().contains("rope_theta"));
     }
 
     /// Llama 3.1 8B has 8,030,261,248 parameters.

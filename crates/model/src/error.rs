@@ -32,6 +32,14 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
+    /// A GGUF file cannot be understood.
+    #[error("{path}: {why}")]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and with which key of its metadata.
+        why: String,
+    },
     /// The tokeniser file is unusable.
     #[error("{path}: tokeniser: {why}")]
     Tokenizer {

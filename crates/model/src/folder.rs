@@ -6,16 +6,43 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 
 use crate::weights::{self, Named};
-use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError, tokenizer};
+use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError, TokenIds, tokenizer};
 
 /// Files that a folder needs beside its weights.
 pub const FILES: [&str; 3] = ["config.json", "tokenizer.json", "tokenizer_config.json"];
+
+/// Files that a folder may have besides; they go along when it is copied.
+pub const MORE_FILES: [&str; 4] = [
+    CHAT_TEMPLATE,
+    GENERATION,
+    "special_tokens_map.json",
+    "LICENSE",
+];
+
+/// The chat template, where it is not in `tokenizer_config.json`.
+const CHAT_TEMPLATE: &str = "chat_template.jinja";
+
+/// How the model's makers would sample from it; the tokens that end an answer are taken from it.
+const GENERATION: &str = "generation_config.json";
 
 /// Its weights in one file, or …
 pub const WEIGHTS: &str = "model.safetensors";
 
 /// … the list of the files that they are in.
 pub const INDEX: &str = "model.safetensors.index.json";
+
+/// Where models that were fetched are kept, a folder each: `models` in `RLEF_CACHE`, or in `rlef` in the user's cache.
+pub fn cache() -> Option<PathBuf> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let own = set("RLEF_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("rlef")))
+        .or_else(|| set("HOME").map(|dir| dir.join(".cache/rlef")))?;
+    Some(own.join("models"))
+}
 
 /// A model with what is needed to talk to it.
 #[derive(Debug, Clone)]
@@ -41,6 +68,13 @@ impl ModelFolder {
                 weights::read(&path).map_err(|e| ModelError::io(&path, e))?,
             ));
         }
+        for name in MORE_FILES {
+            let path = dir.join(name);
+            if path.is_file() {
+                let bytes = weights::read(&path).map_err(|e| ModelError::io(&path, e))?;
+                files.push((name.to_owned(), bytes));
+            }
+        }
         Self::from_parts(files, weights::read_dir(dir)?, dir, device)
     }
 
@@ -51,35 +85,7 @@ impl ModelFolder {
         origin: &Path,
         device: &Device,
     ) -> Result<Self, ModelError> {
-        let get = |name: &str| -> Result<(PathBuf, &[u8]), ModelError> {
-            let path = origin.join(name);
-            match files.iter().find(|(n, _)| n == name) {
-                Some((_, bytes)) => Ok((path, bytes)),
-                None => Err(ModelError::io(&path, std::io::ErrorKind::NotFound.into())),
-            }
-        };
-        let (path, bytes) = get("config.json")?;
-        let config = LlamaConfig::parse(bytes, &path)?;
-        let (path, bytes) = get("tokenizer.json")?;
-        let tokenizer =
-            tokenizer::parse(bytes).map_err(|why| ModelError::Tokenizer { path, why })?;
-        let (path, bytes) = get("tokenizer_config.json")?;
-        let tokenizer = serde_json::from_slice(bytes)
-            .map_err(|e| e.to_string())
-            .and_then(|c| ChatTokenizer::new(tokenizer, &c, &config.eos_ids()))
-            .map_err(|why| ModelError::Config { path, why })?;
-        let largest = tokenizer
-            .largest_id()
-            .max(config.eos_ids().into_iter().max().unwrap_or(0));
-        if largest as usize >= config.vocab_size {
-            return Err(ModelError::Config {
-                path: origin.join("config.json"),
-                why: format!(
-                    "vocab_size is {} but there is a token number {largest}; the files are of different models",
-                    config.vocab_size
-                ),
-            });
-        }
+        let (config, tokenizer) = understand(&files, origin)?;
         let model = Llama::from_named(named, &config, origin, device)?;
         Ok(Self {
             config,
@@ -89,10 +95,97 @@ impl ModelFolder {
         })
     }
 
-    /// Writes a folder with these files and other weights. The weights come last: a folder without them is not
+    /// Writes a folder with these files and other weights, in f32. The weights come last: a folder without them is not
     /// taken for a model.
     pub fn save(&self, dir: &Path, tensors: &Named) -> Result<(), ModelError> {
         save(dir, &self.files, tensors)
+    }
+}
+
+/// The shape of a model, its tokeniser and chat template, from the contents of its files without the weights; `origin`
+/// is only for messages.
+///
+/// # Errors
+/// A file that is missing or not understood, and files that do not belong together.
+pub fn understand(
+    files: &[(String, Vec<u8>)],
+    origin: &Path,
+) -> Result<(LlamaConfig, ChatTokenizer), ModelError> {
+    let find = |name: &str| files.iter().find(|(n, _)| n == name).map(|(_, b)| b);
+    let get = |name: &str| -> Result<(PathBuf, &Vec<u8>), ModelError> {
+        let path = origin.join(name);
+        match find(name) {
+            Some(bytes) => Ok((path, bytes)),
+            None => Err(ModelError::io(&path, std::io::ErrorKind::NotFound.into())),
+        }
+    };
+    let (path, bytes) = get("config.json")?;
+    let config = LlamaConfig::parse(bytes, &path)?;
+    let (path, bytes) = get("tokenizer.json")?;
+    let tokenizer = tokenizer::parse(bytes).map_err(|why| ModelError::Tokenizer { path, why })?;
+    let mut ends = config.eos_ids();
+    if let Ok((path, bytes)) = get(GENERATION) {
+        let more = generation_ends(bytes).map_err(|why| ModelError::Config { path, why })?;
+        ends.extend(more);
+    }
+    let (path, bytes) = get("tokenizer_config.json")?;
+    let fail = |why: String| ModelError::Config {
+        path: path.clone(),
+        why,
+    };
+    let mut settings: serde_json::Value =
+        serde_json::from_slice(bytes).map_err(|e| fail(e.to_string()))?;
+    if let (Some(template), Some(settings)) = (find(CHAT_TEMPLATE), settings.as_object_mut()) {
+        let template = String::from_utf8_lossy(template);
+        settings.insert("chat_template".into(), template.into());
+    }
+    let tokenizer = ChatTokenizer::new(tokenizer, &settings, &ends).map_err(fail)?;
+    let largest = tokenizer
+        .largest_id()
+        .max(ends.iter().copied().max().unwrap_or(0));
+    if largest as usize >= config.vocab_size {
+        return Err(ModelError::Config {
+            path: origin.join("config.json"),
+            why: format!(
+                "vocab_size is {} but there is a token number {largest}; the files are of different models",
+                config.vocab_size
+            ),
+        });
+    }
+    Ok((config, tokenizer))
+}
+
+/// The tokens that end an answer by a `generation_config.json`.
+fn generation_ends(bytes: &[u8]) -> Result<Vec<u32>, String> {
+    #[derive(serde::Deserialize)]
+    struct Generation {
+        eos_token_id: Option<TokenIds>,
+    }
+    let file: Generation = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    Ok(match file.eos_token_id {
+        None => vec![],
+        Some(TokenIds::One(id)) => vec![id],
+        Some(TokenIds::Many(ids)) => ids,
+    })
+}
+
+/// `config.json` for weights in f32: readers take the number format that it names, and would round.
+fn in_f32(bytes: &[u8]) -> Vec<u8> {
+    let Ok(mut config) = serde_json::from_slice::<serde_json::Value>(bytes) else {
+        return bytes.to_vec();
+    };
+    let mut rounds = false;
+    for key in ["torch_dtype", "dtype"] {
+        if let Some(dtype) = config.get_mut(key)
+            && dtype != "float32"
+        {
+            *dtype = "float32".into();
+            rounds = true;
+        }
+    }
+    match serde_json::to_vec_pretty(&config) {
+        Ok(changed) if rounds => changed,
+        _ => bytes.to_vec(),
     }
 }
 
@@ -108,6 +201,10 @@ pub fn save(dir: &Path, files: &[(String, Vec<u8>)], tensors: &Named) -> Result<
     let write = || {
         for (name, bytes) in files {
             let path = part(name);
+            let bytes = match name.as_str() {
+                "config.json" => &in_f32(bytes),
+                _ => bytes,
+            };
             std::fs::write(&path, bytes).map_err(|e| ModelError::io(&path, e))?;
         }
         weights::write_file(&part(WEIGHTS), tensors)

@@ -8,6 +8,7 @@ pub mod device;
 mod error;
 pub mod folder;
 mod generate;
+pub mod gguf;
 mod llama;
 pub mod ops;
 mod sample;
@@ -16,7 +17,7 @@ mod value;
 pub mod weights;
 
 pub use cache::Cache;
-pub use config::{LlamaConfig, RopeScaling, TokenIds};
+pub use config::{Family, LlamaConfig, RopeScaling, TokenIds};
 pub use error::ModelError;
 pub use folder::ModelFolder;
 pub use generate::{Ask, Generator, Sampled};

@@ -1,4 +1,5 @@
-//! The Llama network, laid out and named as Hugging Face lays out and names its weights.
+//! The network of the Llama family, laid out and named as Hugging Face lays out and names its weights. Families differ in
+//! what is there: biases on q, k and v (Qwen2), norms on the heads of q and k (Qwen3).
 //!
 //! `x_btd` means a tensor of shape batch × time × width, and so on: b batch, t new positions, s all positions
 //! seen, d width, f feed-forward width, h query heads, k key/value heads, e width of a head, v vocabulary.
@@ -40,6 +41,16 @@ pub struct Block {
     pub v_proj: Param<Tensor<2>>,
     /// `self_attn.o_proj.weight` transposed, `[h·e, d]`.
     pub o_proj: Param<Tensor<2>>,
+    /// `self_attn.q_proj.bias`, `[h·e]`, where the family has biases on q, k and v.
+    pub q_bias: Option<Param<Tensor<1>>>,
+    /// `self_attn.k_proj.bias`, `[k·e]`.
+    pub k_bias: Option<Param<Tensor<1>>>,
+    /// `self_attn.v_proj.bias`, `[k·e]`.
+    pub v_bias: Option<Param<Tensor<1>>>,
+    /// `self_attn.q_norm.weight`, `[e]`, where the family normalises each head of q and k.
+    pub q_norm: Option<Param<Tensor<1>>>,
+    /// `self_attn.k_norm.weight`, `[e]`.
+    pub k_norm: Option<Param<Tensor<1>>>,
     /// `post_attention_layernorm.weight`, `[d]`.
     pub post_attention_layernorm: Param<Tensor<1>>,
     /// `mlp.gate_proj.weight` transposed, `[d, f]`.
@@ -84,7 +95,7 @@ impl Frame {
 
 impl Llama {
     /// Fresh weights: normal with `config.initializer_range`, output projections scaled down by √(2·layers)
-    /// (GPT-2's rule), norms at one. The same seed gives the same weights on every device.
+    /// (GPT-2's rule), norms at one, biases at zero. The same seed gives the same weights on every device.
     pub fn random(config: &LlamaConfig, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut matrix = |rows: usize, cols: usize, std: f64| {
@@ -104,7 +115,11 @@ impl Llama {
         let (qe, ke) = (config.num_attention_heads * e, config.kv_heads() * e);
         let std = config.initializer_range;
         let std_out = std / (2.0 * config.num_hidden_layers as f64).sqrt();
-        let ones = || Param::from_tensor(Tensor::<1>::ones([d], device));
+        let filled = |n: usize, x: f32| Param::from_tensor(Tensor::<1>::full([n], x, device));
+        let ones = || filled(d, 1.0);
+        let family = config.family();
+        let bias = |n: usize| family.qkv_bias().then(|| filled(n, 0.0));
+        let head_norm = || family.qk_norm().then(|| filled(e, 1.0));
         let embed_tokens = matrix(config.vocab_size, d, std);
         let layers = (0..config.num_hidden_layers)
             .map(|_| Block {
@@ -113,6 +128,11 @@ impl Llama {
                 k_proj: matrix(d, ke, std),
                 v_proj: matrix(d, ke, std),
                 o_proj: matrix(qe, d, std_out),
+                q_bias: bias(qe),
+                k_bias: bias(ke),
+                v_bias: bias(ke),
+                q_norm: head_norm(),
+                k_norm: head_norm(),
                 post_attention_layernorm: ones(),
                 gate_proj: matrix(d, f, std),
                 up_proj: matrix(d, f, std),
@@ -185,13 +205,8 @@ impl Block {
     fn forward(&self, x_btd: Tensor<3>, frame: &Frame) -> Tensor<3> {
         let eps = frame.config.rms_norm_eps;
         let h_btd = ops::rms_norm(x_btd.clone(), self.input_layernorm.val(), eps);
-        let a_btd = ops::attention(
-            ops::linear(h_btd.clone(), self.q_proj.val()),
-            ops::linear(h_btd.clone(), self.k_proj.val()),
-            ops::linear(h_btd, self.v_proj.val()),
-            frame.shape,
-            &frame.rope,
-        );
+        let (q, k, v) = self.qkv(h_btd, frame);
+        let a_btd = ops::attention(q, k, v, frame.shape, &frame.rope);
         let x_btd = x_btd + ops::linear(a_btd, self.o_proj.val());
         self.feed_forward(x_btd, eps)
     }
@@ -207,15 +222,37 @@ impl Block {
     ) -> Tensor<3> {
         let eps = frame.config.rms_norm_eps;
         let h_btd = ops::rms_norm(x_btd.clone(), self.input_layernorm.val(), eps);
-        let q = ops::linear(h_btd.clone(), self.q_proj.val());
-        let k = ops::linear(h_btd.clone(), self.k_proj.val());
-        let v = ops::linear(h_btd, self.v_proj.val());
+        let (q, k, v) = self.qkv(h_btd, frame);
         let (k_bkse, v_bkse) =
             cache.append(layer, rope.rotate(k, frame.shape.head_size), v, frame.shape);
         let q_bhte = rope.rotate(q, frame.shape.head_size);
         let a_btd = ops::attend(q_bhte, k_bkse, v_bkse, bias_b1ts, frame.shape);
         let x_btd = x_btd + ops::linear(a_btd, self.o_proj.val());
         self.feed_forward(x_btd, eps)
+    }
+
+    /// Queries `[b, t, h·e]`, keys and values `[b, t, k·e]` of the normalised stream, before they are rotated.
+    fn qkv(&self, h_btd: Tensor<3>, frame: &Frame) -> (Tensor<3>, Tensor<3>, Tensor<3>) {
+        let part = |w: &Param<Tensor<2>>, bias: &Option<Param<Tensor<1>>>| {
+            let out = ops::linear(h_btd.clone(), w.val());
+            match bias {
+                Some(bias) => out + bias.val().unsqueeze(),
+                None => out,
+            }
+        };
+        let norm = |x: Tensor<3>, w: &Option<Param<Tensor<1>>>| match w {
+            Some(w) => {
+                let ([b, t, width], e) = (x.dims(), frame.shape.head_size);
+                let heads = x.reshape([b, t * width / e, e]);
+                ops::rms_norm(heads, w.val(), frame.config.rms_norm_eps).reshape([b, t, width])
+            }
+            None => x,
+        };
+        (
+            norm(part(&self.q_proj, &self.q_bias), &self.q_norm),
+            norm(part(&self.k_proj, &self.k_bias), &self.k_norm),
+            part(&self.v_proj, &self.v_bias),
+        )
     }
 
     fn feed_forward(&self, x_btd: Tensor<3>, eps: f64) -> Tensor<3> {

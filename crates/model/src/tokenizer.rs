@@ -2,7 +2,14 @@
 //!
 //! A dialog's tokens only grow: what a new turn adds is the text that the template adds at the end, and a template
 //! that would change what is already there is an error, not a silent re-tokenisation.
+//!
+//! One thing such templates do is left out on purpose: some take earlier answers apart when they render them again, as
+//! Qwen3's drops the thoughts of all turns but the last. What a model has said is in its record as it said it, since
+//! those are the tokens whose log-probabilities were recorded and which training changes; so later turns are sampled with
+//! earlier thoughts in view ([`ChatTokenizer::rewrites`] tells whether a template is of this kind). A template is not
+//! told the date either (`strftime_now`): a dialog must not depend on the day.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use minijinja::{Environment, context};
@@ -25,8 +32,8 @@ pub struct ChatMessage {
 pub struct ChatTokenizer {
     tokenizer: Tokenizer,
     template: String,
-    bos: String,
-    eos: String,
+    /// `bos_token`, `eos_token` and others, as templates see them.
+    special: BTreeMap<&'static str, String>,
     eos_ids: Vec<u32>,
     /// Added tokens as text, longest first.
     markers: Vec<String>,
@@ -78,13 +85,17 @@ impl ChatTokenizer {
                 .ok_or("chat_template has no entry named \"default\"")?,
             _ => return Err("no chat_template; use an instruct model, or add a template".into()),
         };
-        let (bos, eos) = (special("bos_token"), special("eos_token"));
-        let mut eos_ids = eos_ids.to_vec();
-        if let Some(id) = tokenizer.token_to_id(&eos)
-            && !eos_ids.contains(&id)
-        {
-            eos_ids.push(id);
+        let special: BTreeMap<&str, String> = ["bos_token", "eos_token", "unk_token", "pad_token"]
+            .map(|key| (key, special(key)))
+            .into();
+        let mut ends: Vec<u32> = vec![];
+        let own = tokenizer.token_to_id(&special["eos_token"]);
+        for id in eos_ids.iter().copied().chain(own) {
+            if !ends.contains(&id) {
+                ends.push(id);
+            }
         }
+        let eos_ids = ends;
         if eos_ids.is_empty() {
             return Err("no token ends an answer: eos_token is missing".into());
         }
@@ -97,8 +108,7 @@ impl ChatTokenizer {
         let new = Self {
             tokenizer,
             template,
-            bos,
-            eos,
+            special,
             eos_ids,
             markers,
         };
@@ -183,14 +193,48 @@ impl ChatTokenizer {
         let values = context! {
             messages => messages,
             add_generation_prompt => generate,
-            bos_token => self.bos,
-            eos_token => self.eos,
+            tools => (),
+            documents => (),
+            ..minijinja::Value::from_serialize(&self.special)
         };
         let mut text = Bounded(vec![]);
         template
             .render_captured_to(values, &mut text)
             .map_err(|e| ModelError::Template(format!("{e:#}")))?;
         String::from_utf8(text.0).map_err(|e| ModelError::Template(e.to_string()))
+    }
+
+    /// What the template would make of an earlier answer that holds a thought, if it would not leave it as it is. In a
+    /// record it is left as it is all the same.
+    ///
+    /// # Errors
+    /// A template that cannot be rendered.
+    pub fn rewrites(&self) -> Result<Option<String>, ModelError> {
+        let message = |role: &str, content: &str| ChatMessage {
+            role: role.into(),
+            content: content.into(),
+        };
+        let answer = "<think>\nrlef-probe-thought\n</think>\n\nrlef-probe-answer";
+        let dialog = |answer: &str| {
+            [
+                message("user", "first"),
+                message("assistant", answer),
+                message("user", "second"),
+            ]
+        };
+        let whole = self.render(&dialog(answer), true)?;
+        let pieces = self.segments(&dialog(answer))?;
+        let (Some(before), Some(after)) = (pieces.first(), pieces.last()) else {
+            return Ok(None);
+        };
+        let made = whole
+            .strip_prefix(before.as_str())
+            .and_then(|rest| rest.strip_suffix(after.as_str()));
+        Ok(match made {
+            Some(same) if same == answer => None,
+            Some(other) => Some(other.to_owned()),
+            None => Some(whole),
+        })
     }
 
     /// Checks that the template can carry a dialog of several turns: what is said must be in it.

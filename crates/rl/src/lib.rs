@@ -7,6 +7,7 @@ mod config;
 mod describe;
 mod gradients;
 mod learner;
+mod plan;
 pub mod ppo;
 mod score;
 mod sft;
@@ -16,6 +17,7 @@ pub use config::{
     ConfigError, EvalSettings, Optimiser, PpoConfig, RolloutConfig, TrainConfig, ValueKind,
 };
 pub use learner::{ActorCritic, Evaluated, How, Learner, LossSettings, UpdateStats};
+pub use plan::{Load, Memory, Networks};
 pub use score::{Score, score};
 pub use sft::{LossOn, Made, SftConfig, SftProgress, Shape, sft};
 pub use trainer::{Metrics, TrainError, Trainer};

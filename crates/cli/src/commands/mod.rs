@@ -3,6 +3,8 @@
 mod debug;
 mod eval;
 mod judge;
+mod model;
+mod plan;
 mod problems;
 mod run;
 mod sandbox;
@@ -24,6 +26,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Command::Judge(a) => judge::run(&a),
         Command::Run(a) => run::run(&a),
         Command::Debug(a) => debug::run(&a),
+        Command::Model(a) => model::run(a),
+        Command::Plan(a) => plan::run(&a),
         Command::Problems(a) => problems::run(a),
         Command::Sandbox(a) => sandbox::run(&a),
     }

@@ -92,7 +92,12 @@ impl Parts {
             vec![]
         };
         let test = split(&eval.test_split, eval.test_problems)?;
-        let folder = models::open(&config.model, &device::open(&config.device)?)?;
+        let device = device::open(&config.device)?;
+        // Before anything is loaded or even fetched.
+        if config.device == "cpu" {
+            super::plan::possible(config)?;
+        }
+        let folder = models::open(&config.model, &device)?;
         for problems in [&train, &valid, &test] {
             parts::fits(config, &judge, &folder, problems)?;
         }
