@@ -9,7 +9,7 @@ print("|---|---|---|---|---|---|")
 for seed in seeds:
     with open(f"{folder}/seed-{seed}/results.json") as f:
         results = json.load(f)
-    with open(f"{folder}/seed-{seed}/metrics.jsonl") as f:
+    with open(f"{folder}/seed-{seed}/timing.jsonl") as f:
         steps = [json.loads(line) for line in f]
     seconds = sum(s.get("timing_s/step", 0) for s in steps)
     for i, condition in enumerate(results["conditions"]):
@@ -31,7 +31,7 @@ print()
 print("| seed | generation | programs | reference and values | update | whole iteration |")
 print("|---|---|---|---|---|---|")
 for seed in seeds:
-    with open(f"{folder}/seed-{seed}/metrics.jsonl") as f:
+    with open(f"{folder}/seed-{seed}/timing.jsonl") as f:
         steps = [s for s in map(json.loads, f) if "timing_s/step" in s]
     names = ["gen", "execute", "reference_and_values", "update", "step"]
     means = [sum(s[f"timing_s/{n}"] for s in steps) / len(steps) for n in names]

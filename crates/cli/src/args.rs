@@ -19,9 +19,9 @@ pub struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Teach a model to use feedback with RLEF (PPO); ends with a table and a plot.
+    /// Teach a model to use feedback with RLEF (PPO) or a group method; ends with a table and a plot.
     Train(Train),
-    /// Make a small base model by supervised fine-tuning on dialogs.
+    /// Supervised fine-tuning: make a small base model, or tune one on a run's successes or on dialogs.
     Sft(Sft),
     /// State an honest n@k with confidence intervals.
     Eval(Eval),
@@ -70,6 +70,7 @@ pub struct Settings {
 
 /// `rlef train`
 #[derive(Debug, clap::Args)]
+#[command(after_help = TRAIN_HELP)]
 pub struct Train {
     /// Where settings come from.
     #[command(flatten)]
@@ -84,14 +85,59 @@ pub struct Train {
     /// Run folder; default runs/train-N.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Go on with a run that was stopped or killed, from its last checkpoint: what comes out is what would have come
+    /// out. RUN@STEP: from an earlier one, if those after it are damaged.
+    #[arg(long, value_name = "RUN[@STEP]", conflicts_with_all = ["from", "replay"])]
+    pub resume: Option<String>,
+    /// Begin another run from a checkpoint of RUN, with its settings and those that are typed.
+    #[arg(long, value_name = "RUN[@STEP]", conflicts_with_all = ["replay", "config"])]
+    pub from: Option<String>,
+    /// Redo the updates of one iteration from its recorded rollouts and compare; exit code 1 if any number differs.
+    #[arg(long, value_name = "RUN[@STEP]")]
+    pub replay: Option<String>,
 }
+
+const TRAIN_HELP: &str = "\
+Algorithms (--set algorithm=NAME), each with the defaults of its paper for the settings under [ppo]:
+  ppo (rlef)       RLEF: PPO with a value that is learned; the default
+  grpo             SWE-RL: rewards of a problem's rollouts as z-scores, KL in the loss
+  rloo             each rollout against the mean of the others
+  dr_grpo          GRPO without the standard deviation, over a constant length
+  dapo             clip higher, token mean, groups without signal refilled
+  grpo_plus_plus   DeepSWE: clip high, no KL, no deviation, constant length, leave one out, compact filtering
+
+Ablations of RLEF: episode.max_turns=1 (single turn), episode.feedback=none, ppo.value_level=token (with ppo.gamma and \
+ppo.lambda), ppo.kl=loss, ppo.kl_estimator=k1|k2|k3, ppo.normalise=none|turns|tokens|group. `--dry-run` lists every \
+setting with its value.
+
+A run folder holds config.toml, metrics.jsonl (the same in every run of these settings), timing.jsonl, trajectories/, \
+checkpoints/ (the last ones and the best by the valid split, see checkpoint_keep), tensorboard/ (tensorboard --logdir \
+RUN), trackio/ (TRACKIO_DIR=RUN/trackio trackio show --project rlef), and at the end checkpoint/, results.md, \
+results.json and curve.svg.
+
+Exit code: 0 done; 1 --replay found a difference; 2 wrong usage or failed; 130 interrupted, and can be resumed.";
 
 /// `rlef sft`
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without --from-run and --dialogs a model is made from nothing: a tokeniser and weights of the shape under \
+[model], from dialogs that guess among each problem's programs. With either, the settings are device, seed, workers, loss \
+(last_answer, the default; answers; all), epochs, batch, max_per_problem and optimiser.*; --dry-run lists them."
+)]
 pub struct Sft {
     /// Where settings come from.
     #[command(flatten)]
     pub settings: Settings,
+    /// Rejection sampling: tune on the episodes that RUN recorded and that ended solved.
+    #[arg(long, value_name = "RUN", conflicts_with = "dialogs")]
+    pub from_run: Option<String>,
+    /// Tune on dialogs: JSONL with `messages` (role and content) in each line, e.g. of `rlef eval --dialogs FILE`. Lines
+    /// that say `"solved": false` are left out.
+    #[arg(long, value_name = "FILE")]
+    pub dialogs: Option<PathBuf>,
+    /// The model to tune; default: that which RUN started from, or tiny.
+    #[arg(long)]
+    pub model: Option<String>,
     /// Folder for the model.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

@@ -9,7 +9,38 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use rlef_rl::{Algorithm, SftConfig, TrainConfig, TuneConfig};
+
 use crate::args::{Feedback, Settings};
+
+/// Settings with the defaults of each kind.
+pub trait Defaults: Default + Serialize + DeserializeOwned {
+    /// The setting that decides which defaults the others have.
+    const CHOICE: Option<&'static str> = None;
+
+    /// The defaults with this value of it.
+    ///
+    /// # Errors
+    /// A value that it cannot have.
+    fn chosen(_: &Value) -> Result<Self> {
+        Ok(Self::default())
+    }
+}
+
+impl Defaults for TrainConfig {
+    const CHOICE: Option<&'static str> = Some("algorithm");
+
+    fn chosen(value: &Value) -> Result<Self> {
+        let algorithm: Algorithm = value.clone().try_into().map_err(|e: toml::de::Error| {
+            anyhow::anyhow!("setting `algorithm`: {}", e.message())
+        })?;
+        Ok(algorithm.settings())
+    }
+}
+
+impl Defaults for SftConfig {}
+
+impl Defaults for TuneConfig {}
 
 /// Keys whose default is "absent", which TOML cannot write down.
 const OPTIONAL: [&str; 2] = ["episode.system_prompt", "episode.missing_code_message"];
@@ -27,21 +58,27 @@ fn is_known(key: &str, known: &[String]) -> bool {
 }
 
 /// Resolves settings of type `T`: its defaults, overlaid with `file`, then with each `key=value` of `set`.
-pub fn resolve<T: Default + Serialize + DeserializeOwned>(
-    file: Option<&Path>,
-    set: &[String],
-) -> Result<T> {
-    let defaults = Table::try_from(T::default()).context("the defaults do not serialise")?;
+///
+/// Where `set` chooses other defaults than the file (another algorithm), what the file only repeats of its own defaults
+/// does not count as typed.
+pub fn resolve<T: Defaults>(file: Option<&Path>, set: &[String]) -> Result<T> {
+    let mut read = match file {
+        Some(path) => {
+            let text = crate::parts::text(path).context("the configuration")?;
+            let table: Table = text
+                .parse()
+                .with_context(|| format!("{} is not valid TOML", path.display()))?;
+            Some((path, table))
+        }
+        None => None,
+    };
+    let defaults = defaults::<T>(read.as_mut().map(|(_, table)| table), set)?;
     let mut known = Vec::new();
     keys(&defaults, "", &mut known);
     known.extend(OPTIONAL.iter().map(|k| (*k).to_owned()));
 
     let mut merged = defaults;
-    if let Some(path) = file {
-        let text = crate::parts::text(path).context("the configuration")?;
-        let typed: Table = text
-            .parse()
-            .with_context(|| format!("{} is not valid TOML", path.display()))?;
+    if let Some((path, typed)) = read {
         overlay(&mut merged, typed, "", &known)
             .with_context(|| format!("in {}", path.display()))?;
     }
@@ -73,6 +110,46 @@ pub fn resolve<T: Default + Serialize + DeserializeOwned>(
             anyhow::anyhow!("setting `{key}`: {}", e.into_inner().message().trim_end())
         },
     )
+}
+
+/// The defaults that `file` and `set` ask for.
+fn defaults<T: Defaults>(file: Option<&mut Table>, set: &[String]) -> Result<Table> {
+    let table = |value: Option<&Value>| -> Result<Table> {
+        let settings = match value {
+            Some(value) => T::chosen(value)?,
+            None => T::default(),
+        };
+        Table::try_from(settings).context("the defaults do not serialise")
+    };
+    let Some(choice) = T::CHOICE else {
+        return table(None);
+    };
+    let typed = set.iter().rev().find_map(|item| {
+        let (key, value) = item.split_once('=')?;
+        let text = || Value::String(value.trim().trim_matches(['"', '\'']).to_owned());
+        (key.trim() == choice).then(text)
+    });
+    let of_file = file.as_ref().and_then(|f| f.get(choice).cloned());
+    match (typed, of_file, file) {
+        (Some(typed), Some(of_file), Some(file)) if typed != of_file => {
+            without(file, &table(Some(&of_file))?);
+            table(Some(&typed))
+        }
+        (typed, of_file, _) => table(typed.or(of_file).as_ref()),
+    }
+}
+
+/// Takes out of `typed` what is as in `defaults`.
+fn without(typed: &mut Table, defaults: &Table) {
+    typed.retain(|key, value| match (value, defaults.get(key)) {
+        (Value::Table(inner), Some(Value::Table(same))) => {
+            without(inner, same);
+            true
+        }
+        // The file has an f32 in its shortest form, and the defaults have it widened.
+        (Value::Float(a), Some(Value::Float(b))) => *a as f32 != *b as f32,
+        (value, same) => same != Some(&*value),
+    });
 }
 
 /// Whether the setting's default is a text.
@@ -251,7 +328,6 @@ fn parse_value(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rlef_rl::TrainConfig;
 
     fn set(items: &[&str]) -> Result<TrainConfig> {
         resolve(
@@ -278,6 +354,33 @@ mod tests {
             c.episode.system_prompt.as_deref(),
             Some("You write Python.")
         );
+    }
+
+    #[test]
+    fn the_algorithm_decides_the_defaults() {
+        let c = set(&["algorithm=grpo"]).unwrap();
+        assert_eq!(c, Algorithm::Grpo.settings());
+        let c = set(&["ppo.beta=0.1", "algorithm=\"grpo++\""]).unwrap();
+        assert_eq!((c.algorithm, c.ppo.beta), (Algorithm::GrpoPlusPlus, 0.1));
+        let error = format!("{:#}", set(&["algorithm=trpo"]).unwrap_err());
+        assert!(
+            error.contains("`algorithm`") && error.contains("grpo"),
+            "{error}"
+        );
+    }
+
+    /// A run's settings under another algorithm: what the run had changed stays changed, the rest is the algorithm's.
+    #[test]
+    fn another_algorithm_on_the_settings_of_a_run() {
+        let run = set(&["seed=4", "ppo.clip=0.1"]).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), toml::to_string(&run).unwrap()).unwrap();
+        let same: TrainConfig = resolve(Some(file.path()), &[]).unwrap();
+        assert_eq!(same, run);
+        let other: TrainConfig = resolve(Some(file.path()), &["algorithm=dapo".into()]).unwrap();
+        let mut want = Algorithm::Dapo.settings();
+        (want.seed, want.ppo.clip) = (4, 0.1);
+        assert_eq!(other, want);
     }
 
     #[test]

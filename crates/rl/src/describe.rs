@@ -64,7 +64,10 @@ pub(crate) fn describe_rollouts(rollouts: &[&Rollout], metrics: &mut Metrics) {
 }
 
 pub(crate) fn describe_update(stats: &[UpdateStats], lr: f64, metrics: &mut Metrics) {
-    let n = stats.len().max(1) as f64;
+    if stats.is_empty() {
+        return;
+    }
+    let n = stats.len() as f64;
     let mut put = |name: &str, f: fn(&UpdateStats) -> f64| {
         metrics.insert(name.into(), stats.iter().map(f).sum::<f64>() / n);
     };
@@ -74,6 +77,12 @@ pub(crate) fn describe_update(stats: &[UpdateStats], lr: f64, metrics: &mut Metr
     put("actor/entropy", |s| s.entropy);
     put("actor/grad_norm", |s| s.grad_norm);
     put("critic/vf_loss", |s| s.value_loss);
+    put("actor/kl_loss", |s| s.reference_kl);
+    put("actor/masked", |s| s.masked);
+    const STALENESS: &str = "training/off_policy/trajectory_staleness";
+    put(&format!("{STALENESS}/mean"), |s| s.staleness);
+    let stalest = stats.iter().map(|s| s.stalest).max().unwrap_or(0);
+    metrics.insert(format!("{STALENESS}/max"), stalest as f64);
     metrics.insert("actor/lr".into(), lr);
 }
 

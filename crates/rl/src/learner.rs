@@ -3,15 +3,19 @@
 //! A minibatch is cut into shards, one a thread; each thread has a copy of the weights with a gradient graph of its
 //! own; the gradients are added in shard order, so that the sum does not depend on which thread was first.
 
-use burn::module::{AutodiffModule, Module, Param};
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor};
+use burn::module::{AutodiffModule, Module, Param, ParamId};
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer, OptimizerRecord};
+use burn::tensor::{Bytes, Device, Tensor};
+use rlef_model::weights::Named;
 use rlef_model::{Frame, Llama, ModelError, ValueHead, ValueModel, ops, weights};
 
 use crate::batch::{Packed, Sample, balance};
 use crate::config::{Optimiser, ValueKind};
 use crate::gradients::Merge;
-use crate::ppo::{Clips, policy_terms, value_terms};
+use crate::objective::{LossSettings, Tokens, token_loss};
+use crate::off_policy::{self, OffPolicy};
+use crate::ppo::value_terms;
+use crate::sft::LossOn;
 
 /// How networks are evaluated.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +59,19 @@ impl ActorCritic {
                 }
             }
         }
+    }
+
+    /// The value network's tensors by name; empty without one.
+    pub fn value_to_named(&self) -> Result<Named, ModelError> {
+        let mut value = Named::new();
+        if let Some(head) = &self.head {
+            value.extend(head.to_named()?);
+        }
+        if let Some(critic) = &self.critic {
+            value.extend(critic.head.to_named()?);
+            value.extend(critic.trunk.to_named()?);
+        }
+        Ok(value)
     }
 
     /// Log-probability and entropy of each target token, value of each state.
@@ -103,6 +120,24 @@ fn renamed(model: Llama) -> Llama {
     model.map(&mut Rename)
 }
 
+/// The same weights with identities that depend on their place alone, so that what the optimiser knows of a weight finds
+/// it again in another process. The networks' ranges do not overlap.
+fn numbered(model: ActorCritic) -> ActorCritic {
+    struct Number(u64);
+    impl burn::module::ModuleMapper for Number {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            self.0 += 1;
+            let (_, tensor, mapper) = param.consume();
+            Param::from_mapped_value(ParamId::from(self.0), tensor, mapper)
+        }
+    }
+    ActorCritic {
+        policy: model.policy.map(&mut Number(0)),
+        head: model.head.map(|head| head.map(&mut Number(1 << 40))),
+        critic: model.critic.map(|critic| critic.map(&mut Number(1 << 41))),
+    }
+}
+
 /// The same weights on the device with gradients, every one of them to be learned: weights that were read without
 /// gradients do not ask for any.
 fn trainable(model: ActorCritic) -> ActorCritic {
@@ -125,17 +160,6 @@ pub struct Evaluated {
     pub value_m: Option<Tensor<1>>,
 }
 
-/// How the loss is put together.
-#[derive(Debug, Clone, Copy)]
-pub struct LossSettings {
-    /// ε and α.
-    pub clips: Clips,
-    /// Weight of the value loss.
-    pub value_weight: f32,
-    /// Temperature of the samples, and where the value's gradient goes.
-    pub how: How,
-}
-
 /// What an update did, averages over its tokens or turns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UpdateStats {
@@ -147,6 +171,14 @@ pub struct UpdateStats {
     pub clip_fraction: f64,
     /// Estimated KL from the weights at the start.
     pub kl: f64,
+    /// Estimated KL from the reference policy, if it is paid for in the loss.
+    pub reference_kl: f64,
+    /// Share of answer tokens that the loss did not count.
+    pub masked: f64,
+    /// Updates between the weights that sampled a token and those that learned from it: the mean …
+    pub staleness: f64,
+    /// … and the largest.
+    pub stalest: u64,
     /// Entropy of the token distribution, in nats.
     pub entropy: f64,
     /// Norm of the gradient before clipping.
@@ -169,7 +201,7 @@ pub struct Learner {
 /// One shard's part: gradients and sums.
 struct Part {
     grads: GradientsParams,
-    sums: [f64; 5],
+    sums: [f64; 6],
 }
 
 impl Learner {
@@ -193,18 +225,12 @@ impl Learner {
                 critic: None,
             },
         };
-        let optimiser = AdamWConfig::new()
-            .with_beta_1(settings.beta_1)
-            .with_beta_2(settings.beta_2)
-            .with_epsilon(settings.epsilon)
-            .with_weight_decay(settings.weight_decay)
-            .init();
         Self {
-            model: trainable(model),
+            model: trainable(numbered(model)),
             frame: Frame::new(config, &device),
             inference_frame,
             device,
-            optimiser,
+            optimiser: adamw(settings),
             settings: settings.clone(),
             updates: 0,
             shards: shards.max(1),
@@ -221,6 +247,36 @@ impl Learner {
     /// those weights, not for going on from them.
     pub fn restore(&mut self, weights: ActorCritic) {
         self.model = trainable(weights);
+    }
+
+    /// What the optimiser knows, as bytes that [`Learner::resume`] takes.
+    ///
+    /// # Errors
+    /// What cannot be brought to the host.
+    pub fn optimiser_state(&self) -> Result<Vec<u8>, ModelError> {
+        let bytes = self.optimiser.to_record().into_bytes();
+        bytes
+            .map(|b| b.to_vec())
+            .map_err(|e| ModelError::Compute(format!("the optimiser's state: {e}")))
+    }
+
+    /// Goes on from these weights (on the device without gradients), as if the updates that led to them had been made
+    /// here. `optimiser` is what [`Learner::optimiser_state`] gave.
+    ///
+    /// # Errors
+    /// Bytes that are no such state.
+    pub fn resume(
+        &mut self,
+        weights: ActorCritic,
+        optimiser: Vec<u8>,
+        updates: u64,
+    ) -> Result<(), ModelError> {
+        let record = OptimizerRecord::from_bytes(Bytes::from_bytes_vec(optimiser))
+            .map_err(|e| ModelError::Compute(format!("the optimiser's state: {e}")))?;
+        self.optimiser = adamw(&self.settings).load_record(record);
+        self.model = trainable(numbered(weights));
+        self.updates = updates;
+        Ok(())
     }
 
     /// Tables on the device without gradients.
@@ -244,46 +300,72 @@ impl Learner {
         self.lr_scale * self.settings.lr * ((self.updates + 1) as f64 / warm.max(1.0)).min(1.0)
     }
 
-    /// One PPO update on a minibatch.
+    /// One update on a minibatch.
     pub fn ppo(
         &mut self,
         batch: &[&Sample],
         loss: LossSettings,
     ) -> Result<UpdateStats, ModelError> {
+        let updates = self.updates;
+        let count = |s: &Sample| s.counted(updates, loss.max_staleness);
+        let counted: Vec<Vec<bool>> = batch.iter().map(|s| count(s)).collect();
+        let ones = |x: &[bool]| x.iter().filter(|&&c| c).count();
+        let lengths: Vec<usize> = counted.iter().map(|c| ones(c)).collect();
+        let steps: usize = batch
+            .iter()
+            .zip(&counted)
+            .map(|(s, c)| ones(&s.counted_steps(c)))
+            .sum();
         let tokens: usize = batch.iter().map(|s| s.answer_tokens()).sum();
-        let turns: usize = batch.iter().map(|s| s.answers.len()).sum();
-        let (n_all, m_all) = (tokens.max(1) as f64, turns.max(1) as f64);
+        let (n_all, m_all) = (tokens.max(1) as f64, steps.max(1) as f64);
+        let divisor = loss.aggregation.divisor(&lengths, loss.constant);
         let parts = self.sharded(batch, |model, frame, samples, device| {
             let packed = Packed::new(samples, |s| s.answers.clone(), device);
-            let list = |f: &dyn Fn(&Sample) -> Vec<f32>| {
-                let all: Vec<f32> = samples.iter().flat_map(|s| f(s)).collect();
-                Tensor::<1>::from_data(all.as_slice(), device)
+            let tensor = |x: &[f32]| Tensor::<1>::from_data(x, device);
+            let list = |f: &dyn Fn(&Sample) -> Vec<f32>| -> Vec<f32> {
+                samples.iter().flat_map(|s| f(s)).collect()
             };
-            let spread = |s: &Sample| -> Vec<f32> {
-                s.answers
-                    .iter()
-                    .zip(&s.advantages)
-                    .flat_map(|(a, &x)| std::iter::repeat_n(x, a.len()))
-                    .collect()
-            };
+            // Multiplying by 1 changes no bit, but takes time.
+            let unless_1 = |x: Vec<f32>| x.iter().any(|&w| w != 1.0).then(|| tensor(&x));
+            let weights = list(&|s| {
+                let counted = count(s);
+                let weight = loss.aggregation.weight(ones(&counted));
+                let one = |c| if c { weight } else { 0.0 };
+                counted.into_iter().map(one).collect()
+            });
+            let correction_n = (loss.off_policy == OffPolicy::Truncated).then(|| {
+                tensor(&list(&|s| {
+                    let pairs = s.old.iter().zip(&s.behaviour);
+                    pairs
+                        .map(|(&old, &b)| off_policy::truncated(old, b, loss.off_policy_cap))
+                        .collect()
+                }))
+            });
             let out = model.evaluate(&packed, frame, loss.how);
-            let terms = policy_terms(
-                out.logprob_n,
-                list(&|s| s.old.clone()),
-                list(&|s| s.behaviour.clone()),
-                list(&spread),
-                loss.clips.policy,
-            );
+            let known = Tokens {
+                old_n: tensor(&list(&|s| s.old.clone())),
+                behaviour_n: tensor(&list(&|s| s.behaviour.clone())),
+                reference_n: tensor(&list(&|s| s.reference.clone())),
+                advantage_n: tensor(&list(&|s| s.token_advantages())),
+                correction_n,
+                weight_n: unless_1(weights),
+            };
+            let (terms, reference_kl_n) = token_loss(out.logprob_n, known, &loss);
             let policy_sum = terms.loss_n.sum();
-            let mut total = policy_sum.clone().div_scalar(n_all);
+            let mut total = policy_sum.clone().div_scalar(divisor);
             let value_sum = out.value_m.map(|value_m| {
-                value_terms(
+                let mut loss_m = value_terms(
                     value_m,
-                    list(&|s| s.values.clone()),
-                    list(&|s| s.returns.clone()),
+                    tensor(&list(&|s| s.values.clone())),
+                    tensor(&list(&|s| s.returns.clone())),
                     loss.clips.value,
-                )
-                .sum()
+                );
+                let one = |c| if c { 1.0 } else { 0.0 };
+                let steps = |s: &Sample| s.counted_steps(&count(s)).into_iter().map(one).collect();
+                if let Some(weight_m) = unless_1(list(&steps)) {
+                    loss_m = loss_m * weight_m;
+                }
+                loss_m.sum()
             });
             if let Some(v) = &value_sum {
                 total = total + v.clone().mul_scalar(f64::from(loss.value_weight) / m_all);
@@ -297,39 +379,42 @@ impl Learner {
                     number(terms.clipped_n.sum())?,
                     number(terms.kl_n.sum())?,
                     number(out.entropy_n.sum())?,
+                    reference_kl_n.map_or(Ok(0.0), |kl_n| number(kl_n.sum()))?,
                 ],
             })
         })?;
-        let mut sums = [0.0; 5];
+        let mut sums = [0.0; 6];
         for part in &parts {
             for (a, b) in sums.iter_mut().zip(part.sums) {
                 *a += b;
             }
         }
+        let ages = || {
+            let versions = batch.iter().flat_map(|s| &s.versions);
+            versions.map(|&v| off_policy::staleness(updates, v))
+        };
         let grad_norm = self.apply(parts)?;
         Ok(UpdateStats {
-            policy_loss: sums[0] / n_all,
+            policy_loss: sums[0] / divisor,
             value_loss: sums[1] / m_all,
             clip_fraction: sums[2] / n_all,
             kl: sums[3] / n_all,
             entropy: sums[4] / n_all,
+            reference_kl: sums[5] / n_all,
+            masked: 1.0 - lengths.iter().sum::<usize>() as f64 / n_all,
+            staleness: ages().sum::<u64>() as f64 / n_all,
+            stalest: ages().max().unwrap_or(0),
             grad_norm,
         })
     }
 
-    /// One supervised update: mean negative log-likelihood of the answers (`all_tokens`: of every token after the
-    /// first). Returns that mean and the gradient norm.
-    pub fn supervised(
-        &mut self,
-        batch: &[&Sample],
-        all_tokens: bool,
-    ) -> Result<(f64, f64), ModelError> {
-        let targets = move |s: &Sample| {
-            if all_tokens {
-                std::iter::once(1..s.tokens.len()).collect()
-            } else {
-                s.answers.clone()
-            }
+    /// One supervised update: mean negative log-likelihood of the tokens that `on` names. Returns that mean and the
+    /// gradient norm.
+    pub fn supervised(&mut self, batch: &[&Sample], on: LossOn) -> Result<(f64, f64), ModelError> {
+        let targets = move |s: &Sample| match on {
+            LossOn::All => std::iter::once(1..s.tokens.len()).collect(),
+            LossOn::Answers => s.answers.clone(),
+            LossOn::LastAnswer => s.answers.last().cloned().into_iter().collect(),
         };
         let n_all: usize = batch.iter().flat_map(|s| targets(s)).map(|r| r.len()).sum();
         let parts = self.sharded(batch, |model, frame, samples, device| {
@@ -345,7 +430,7 @@ impl Learner {
             );
             Ok(Part {
                 grads,
-                sums: [number(loss)?, 0.0, 0.0, 0.0, 0.0],
+                sums: [number(loss)?, 0.0, 0.0, 0.0, 0.0, 0.0],
             })
         })?;
         let loss = parts.iter().map(|p| p.sums[0]).sum::<f64>() / n_all.max(1) as f64;
@@ -409,6 +494,15 @@ impl Learner {
         self.updates += 1;
         Ok(norm)
     }
+}
+
+fn adamw(settings: &Optimiser) -> ModuleOptimizer {
+    AdamWConfig::new()
+        .with_beta_1(settings.beta_1)
+        .with_beta_2(settings.beta_2)
+        .with_epsilon(settings.epsilon)
+        .with_weight_decay(settings.weight_decay)
+        .init()
 }
 
 fn number(t: Tensor<1>) -> Result<f64, ModelError> {

@@ -24,7 +24,7 @@ pub struct Networks<'a> {
 
 /// What goes through the networks at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct Workload {
     /// Dialogs in one update.
     pub update_rows: usize,
     /// Dialogs that decode at once, over all threads.
@@ -35,7 +35,7 @@ pub struct Load {
     pub answers: usize,
 }
 
-impl Load {
+impl Workload {
     /// That of a training run whose dialogs have `length` tokens.
     pub fn new(config: &TrainConfig, length: usize) -> Self {
         let rollouts = config.rollout.problems * config.rollout.per_problem;
@@ -70,7 +70,7 @@ pub struct Memory {
 
 impl Memory {
     /// What training `networks` under `load` holds.
-    pub fn new(networks: &Networks, load: Load) -> Self {
+    pub fn new(networks: &Networks, load: Workload) -> Self {
         let shape = networks.shape;
         let copies = match networks.value {
             ValueKind::Head => 1,
@@ -145,7 +145,7 @@ mod tests {
             value: ValueKind::Head,
             shards: 2,
         };
-        let load = Load {
+        let load = Workload {
             update_rows: 3,
             decode_rows: 5,
             length: 7,

@@ -4,20 +4,23 @@
 //! value loss. `_n` counts the answer tokens of a minibatch, `_m` its turns.
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
-/// The two clips.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+use crate::off_policy::OffPolicy;
+
+/// The clips.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clips {
-    /// ε of the surrogate, 0.2 in the paper.
+    /// ε of the surrogate, 0.2 in the paper: the ratio counts down to 1 − ε …
     pub policy: f32,
+    /// … and up to 1 + this; the same in the paper.
+    pub policy_high: f32,
     /// α of the value loss, 0.2 in the paper.
     pub value: f32,
 }
 
 /// The surrogate of each token, to be minimised, and what is watched beside it.
 pub struct PolicyTerms {
-    /// `−min(r·A, clip(r, 1−ε, 1+ε)·A)` with `r` below; `[n]`.
+    /// `−min(r·A, clip(r, 1−ε, 1+ε')·A)` with `r` below; `[n]`.
     pub loss_n: Tensor<1>,
     /// 1 where the clip decided, else 0; `[n]`.
     pub clipped_n: Tensor<1>,
@@ -29,6 +32,8 @@ pub struct PolicyTerms {
 ///
 /// `r_t(θ) = π_θ/π_old · stopgrad(min(π_θ/π_b, 1))`
 ///
+/// (The second factor is RLEF's; with another [`OffPolicy`] the ratio is the first alone.)
+///
 /// `old_n` are log-probabilities under the weights at the start of the update, `behaviour_n` under the weights that
 /// sampled the token (the same, unless the sample is stale). The second factor carries no gradient and
 /// scales the term down where the token has become less likely than when it was sampled.
@@ -37,15 +42,21 @@ pub fn policy_terms(
     old_n: Tensor<1>,
     behaviour_n: Tensor<1>,
     advantage_n: Tensor<1>,
-    epsilon: f32,
+    clips: Clips,
+    off_policy: OffPolicy,
 ) -> PolicyTerms {
     let log_ratio_n = logprob_n.clone() - old_n;
-    let stale_n = (logprob_n - behaviour_n).exp().clamp_max(1.0).detach();
     let pure_n = log_ratio_n.clone().exp();
-    let ratio_n = pure_n.clone() * stale_n;
+    let ratio_n = match off_policy {
+        OffPolicy::Rlef => {
+            let stale_n = (logprob_n - behaviour_n).exp().clamp_max(1.0).detach();
+            pure_n.clone() * stale_n
+        }
+        OffPolicy::Truncated | OffPolicy::None => pure_n.clone(),
+    };
 
     let plain_n = ratio_n.clone() * advantage_n.clone();
-    let clipped_n = ratio_n.clamp(1.0 - epsilon, 1.0 + epsilon) * advantage_n;
+    let clipped_n = ratio_n.clamp(1.0 - clips.policy, 1.0 + clips.policy_high) * advantage_n;
     // min(a, b) = −max(−a, −b); the term counts as clipped where the clipped one is strictly smaller.
     let was_clipped_n = clipped_n.clone().lower(plain_n.clone()).float().detach();
     let loss_n = plain_n.min_pair(clipped_n).neg();
@@ -74,6 +85,12 @@ pub fn value_terms(
 mod tests {
     use super::*;
     use burn::tensor::Device;
+
+    const CLIPS: Clips = Clips {
+        policy: 0.2,
+        policy_high: 0.2,
+        value: 0.2,
+    };
 
     fn tensor(x: &[f32], device: &Device) -> Tensor<1> {
         Tensor::from_data(x, device)
@@ -108,7 +125,8 @@ mod tests {
             old.clone(),
             old,
             tensor(&[2.0, -2.0, 2.0, -2.0, 1.0], &d),
-            0.2,
+            CLIPS,
+            OffPolicy::Rlef,
         );
         close(numbers(terms.loss_n), &[-2.4, 3.0, -0.5, 1.6, -1.1]);
         close(numbers(terms.clipped_n), &[1.0, 0.0, 0.0, 1.0, 0.0]);
@@ -129,9 +147,31 @@ mod tests {
             tensor(&[0.25f32.ln(), 0.25f32.ln()], &d),
             tensor(&[0.6f32.ln(), 0.1f32.ln()], &d),
             tensor(&[1.0, 1.0], &d),
-            0.2,
+            CLIPS,
+            OffPolicy::Rlef,
         );
         close(numbers(t.loss_n), &[-0.6, -1.2]);
+    }
+
+    /// Clip higher: r = 1.25 and 1.5 with A = 1, ε = 0.2 down, 0.28 up, no factor: 1.25 counts, 1.5 as 1.28; r = 0.5
+    /// with A = −1 still as 0.8.
+    #[test]
+    fn the_ratio_may_rise_further_than_it_falls() {
+        let d = Device::flex();
+        let lp: Vec<f32> = [1.25f32, 1.5, 0.5].iter().map(|r| r.ln()).collect();
+        let t = policy_terms(
+            tensor(&lp, &d),
+            tensor(&[0.0; 3], &d),
+            tensor(&[0.0; 3], &d),
+            tensor(&[1.0, 1.0, -1.0], &d),
+            Clips {
+                policy_high: 0.28,
+                ..CLIPS
+            },
+            OffPolicy::None,
+        );
+        close(numbers(t.loss_n), &[-1.25, -1.28, 0.8]);
+        close(numbers(t.clipped_n), &[0.0, 1.0, 1.0]);
     }
 
     /// d(−r·A)/d log π = −r·A where the clip is idle (the stale factor is constant), 0 where it decided.
@@ -146,7 +186,8 @@ mod tests {
             zero.clone(),
             zero,
             tensor(&[1.0, 1.0, 1.0], &d),
-            0.2,
+            CLIPS,
+            OffPolicy::Rlef,
         );
         let grads = terms.loss_n.sum().backward();
         // third: factor 0.9, r = 0.81, inside the clip: gradient −0.81, not −2·0.81.

@@ -5,7 +5,7 @@ use rlef_model::{Frame, ModelError, weights};
 use crate::batch::{Packed, Sample, balance};
 use crate::learner::{ActorCritic, How};
 
-/// What a network says of a dialog: one log-probability an answer token, one value a turn (empty without value).
+/// What a network says of a dialog: one log-probability an answer token, one value a step (empty without value).
 pub type Score = (Vec<f32>, Vec<f32>);
 
 /// Scores `samples`, in their order, on `workers` threads.
@@ -47,7 +47,7 @@ pub fn score(
             .into_iter();
             for (&i, s) in groups[g].iter().zip(part) {
                 let lp = logprobs.by_ref().take(s.answer_tokens()).collect();
-                out.push((i, (lp, values.by_ref().take(s.answers.len()).collect())));
+                out.push((i, (lp, values.by_ref().take(s.steps.len()).collect())));
             }
         }
         Ok(out)

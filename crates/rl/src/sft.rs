@@ -6,14 +6,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-use rlef_env::{EpisodeConfig, Role};
+use rlef_env::EpisodeConfig;
 use rlef_judge::{Judge, JudgeConfig};
-use rlef_model::{ChatMessage, Llama, LlamaConfig, ModelError, ModelFolder, bpe, device, folder};
+use rlef_model::{Llama, LlamaConfig, ModelError, ModelFolder, bpe, device};
 use rlef_policy::{Drive, GuessPolicy, Rollout, drive, tasks};
 use rlef_problems::Problem;
 use serde::{Deserialize, Serialize};
@@ -22,6 +19,7 @@ use crate::batch::Sample;
 use crate::config::{ConfigError, MOST, Optimiser, check_counts, check_parts};
 use crate::learner::Learner;
 use crate::trainer::TrainError;
+use crate::tune::{Fit, fit, tokenise};
 
 /// A supervised run, as its TOML file has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +57,8 @@ pub struct SftConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossOn {
+    /// The last answer (RLEF A.3: slightly better than all answers).
+    LastAnswer,
     /// The answers.
     Answers,
     /// Every token, as in pre-training: the model also learns what programs print and what feedback says.
@@ -276,7 +276,13 @@ pub fn sft(
 
     let samples: Vec<Sample> = dialogs
         .iter()
-        .map(|d| tokenise(d, &base))
+        .map(|d| {
+            let messages = d.messages.iter();
+            let texts: Vec<(String, String)> = messages
+                .map(|m| (m.role.as_str().to_owned(), m.content.clone()))
+                .collect();
+            tokenise(&texts, &base)
+        })
         .collect::<Result<_, ModelError>>()?;
     if let Some(long) = samples
         .iter()
@@ -302,45 +308,13 @@ pub fn sft(
         config.workers,
         config.seed,
     );
-    let mut made = Made {
-        loss: f64::NAN,
-        updates: 0,
-        planned: config.epochs * samples.len().div_ceil(config.batch),
+    let how = Fit {
+        epochs: config.epochs,
+        batch: config.batch,
+        loss: config.loss,
+        seed: config.seed,
     };
-    let mut failed = None;
-    let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
-    'epochs: for _ in 0..config.epochs {
-        let mut order: Vec<usize> = (0..samples.len()).collect();
-        order.shuffle(&mut rng);
-        for part in order.chunks(config.batch) {
-            if stop.load(Ordering::Relaxed) {
-                break 'epochs;
-            }
-            let done = made.updates as f64 / made.planned as f64;
-            learner.scale_lr(0.1 + 0.9 * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
-            let batch: Vec<&Sample> = part.iter().map(|&i| &samples[i]).collect();
-            match learner.supervised(&batch, config.loss == LossOn::All) {
-                Ok((loss, _)) => made.loss = loss,
-                Err(why) => {
-                    failed = Some(why);
-                    break 'epochs;
-                }
-            }
-            made.updates += 1;
-            progress(SftProgress::Updates {
-                done: made.updates,
-                total: made.planned,
-                loss: made.loss,
-            });
-        }
-    }
-    if made.updates > 0 {
-        folder::save(out, &base.files, &learner.inference().policy.to_named()?)?;
-    }
-    match failed {
-        None => Ok(made),
-        Some(why) => Err(TrainError::Sft { made, why }),
-    }
+    fit(&mut learner, &base, &samples, how, out, stop, progress)
 }
 
 fn dialogs(
@@ -414,52 +388,4 @@ fn model_config(s: &Shape) -> Result<(Vec<u8>, LlamaConfig), ModelError> {
     })?;
     let parsed = LlamaConfig::parse(&bytes, Path::new("config.json"))?;
     Ok((bytes, parsed))
-}
-
-/// The tokens of a dialog that no model sampled, laid out as if one had.
-fn tokenise(dialog: &Rollout, base: &ModelFolder) -> Result<Sample, ModelError> {
-    let chat: Vec<ChatMessage> = dialog
-        .messages
-        .iter()
-        .map(|m| ChatMessage {
-            role: m.role.as_str().to_owned(),
-            content: m.content.clone(),
-        })
-        .collect();
-    let pieces = base.tokenizer.segments(&chat)?;
-    let answers: Vec<&str> = dialog
-        .messages
-        .iter()
-        .filter(|m| m.role == Role::Assistant)
-        .map(|m| m.content.as_str())
-        .collect();
-    let end = base.tokenizer.eos_ids()[0];
-    let end_text = base.tokenizer.piece(end);
-    let mut tokens = Vec::new();
-    let mut ranges = Vec::new();
-    for (i, answer) in answers.iter().enumerate() {
-        let piece = pieces[i].as_str();
-        let piece = if i > 0 {
-            piece.strip_prefix(end_text.as_str()).unwrap_or(piece)
-        } else {
-            piece
-        };
-        tokens.extend(base.tokenizer.encode(piece)?);
-        let from = tokens.len();
-        tokens.extend(base.tokenizer.encode(&base.tokenizer.defuse(answer))?);
-        tokens.push(end);
-        ranges.push(from..tokens.len());
-    }
-    let n = ranges.len();
-    Ok(Sample {
-        tokens,
-        answers: ranges,
-        behaviour: vec![],
-        old: vec![],
-        reference: vec![],
-        rewards: vec![0.0; n],
-        values: vec![0.0; n],
-        returns: vec![0.0; n],
-        advantages: vec![0.0; n],
-    })
 }

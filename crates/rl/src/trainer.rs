@@ -12,18 +12,21 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rlef_judge::Judge;
 use rlef_model::{Frame, ModelError, ModelFolder};
-use rlef_policy::{Drive, DriveError, LocalPolicy, Outcome, Progress, Rollout, Task, drive, tasks};
-use rlef_problems::Problem;
-
-use crate::advantage::{
-    Normalise, advantages, explained_variance, normalise, returns, turn_rewards,
+use rlef_policy::{
+    Drive, DriveError, LocalPolicy, Outcome, Progress, Rollout, Task, Timing, drive, tasks,
 };
+use rlef_problems::Problem;
+use serde::{Deserialize, Serialize};
+
 use crate::batch::Sample;
+use crate::checkpoint;
 use crate::config::{ConfigError, TrainConfig};
-use crate::describe::{describe_rollouts, describe_time, describe_update, mean, spread};
-use crate::learner::{ActorCritic, How, Learner, LossSettings, UpdateStats};
-use crate::ppo::Clips;
+use crate::credit::credit;
+use crate::dapo;
+use crate::describe::{describe_rollouts, describe_time, describe_update};
+use crate::learner::{ActorCritic, Learner, UpdateStats};
 use crate::score::score;
+use crate::trajectory::Record;
 
 /// Why training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,15 @@ pub enum TrainError {
         /// What failed.
         why: ModelError,
     },
+    /// A checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] checkpoint::CheckpointError),
+    /// A recorded rollout cannot be learned from.
+    #[error("the record {0}")]
+    Record(String),
+    /// There is nothing to fine-tune on.
+    #[error("there are no dialogs to learn from")]
+    NoDialogs,
     /// The split to learn from is empty.
     #[error("the split to learn from has no problems")]
     Empty,
@@ -65,22 +77,58 @@ pub enum TrainError {
 /// Numbers of an iteration under the names that dashboards know.
 pub type Metrics = BTreeMap<String, f64>;
 
+/// What an iteration came to.
+#[derive(Debug, Clone)]
+pub struct Iteration {
+    /// What the same run gives again.
+    pub metrics: Metrics,
+    /// What depends on the machine and the moment.
+    pub times: Metrics,
+    /// Every episode.
+    pub records: Vec<Record>,
+}
+
+/// The rollouts of an iteration.
+#[derive(Default)]
+struct Sampled {
+    outcomes: Vec<Outcome>,
+    /// The group of each outcome: the rollouts of one problem.
+    groups: Vec<usize>,
+    /// How many groups there are.
+    rolled_out: usize,
+    /// Those that are learned from.
+    kept: std::collections::BTreeSet<usize>,
+    /// The share of groups without signal, where that is looked at.
+    silent: Option<f64>,
+    timing: Timing,
+}
+
+/// The position in the data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Position {
+    /// Problems that are still to come before the order is shuffled anew, the next one last.
+    pub(crate) queue: Vec<usize>,
+    /// How often the order was shuffled.
+    pub(crate) epoch: u64,
+    /// How often each problem has been rolled out: numbers its samples.
+    pub(crate) used: Vec<u64>,
+}
+
 /// A run in progress.
 pub struct Trainer {
-    config: TrainConfig,
-    problems: Vec<Arc<Problem>>,
-    folder: ModelFolder,
+    pub(crate) config: TrainConfig,
+    pub(crate) problems: Vec<Arc<Problem>>,
+    pub(crate) folder: ModelFolder,
     tokenizer: Arc<rlef_model::ChatTokenizer>,
     frame: Arc<Frame>,
-    learner: Learner,
-    reference: ActorCritic,
+    pub(crate) learner: Learner,
+    pub(crate) reference: ActorCritic,
     /// Iterations done.
-    iteration: usize,
-    /// Order of the problems: reshuffled each time all have been used.
-    queue: Vec<usize>,
-    epoch: u64,
-    /// How often each problem has been rolled out: numbers its samples.
-    used: Vec<u64>,
+    pub(crate) iteration: usize,
+    pub(crate) data: Position,
+    /// SHA-256 of the reference's weights, once it was asked for.
+    pub(crate) reference_sum: std::sync::OnceLock<String>,
 }
 
 impl Trainer {
@@ -96,7 +144,7 @@ impl Trainer {
         }
         let learner = Learner::new(
             folder.model.clone(),
-            Some(config.ppo.value),
+            config.value(),
             &folder.config,
             &config.optimiser,
             config.workers,
@@ -104,7 +152,10 @@ impl Trainer {
         );
         Ok(Self {
             config: config.clone(),
-            used: vec![0; problems.len()],
+            data: Position {
+                used: vec![0; problems.len()],
+                ..Position::default()
+            },
             problems,
             tokenizer: Arc::new(folder.tokenizer.clone()),
             frame: Arc::new(learner.inference_frame().clone()),
@@ -116,8 +167,7 @@ impl Trainer {
             learner,
             folder,
             iteration: 0,
-            queue: vec![],
-            epoch: 0,
+            reference_sum: std::sync::OnceLock::new(),
         })
     }
 
@@ -148,56 +198,128 @@ impl Trainer {
         )
     }
 
-    /// Writes the policy as a Hugging Face folder, the value layer beside it (`value.safetensors`).
+    /// Writes the policy as a Hugging Face folder, the value network, if there is one, beside it (`value.safetensors`).
     pub fn save(&self, dir: &std::path::Path) -> Result<(), TrainError> {
         let model = self.learner.inference();
         self.folder.save(dir, &model.policy.to_named()?)?;
-        let mut value = rlef_model::weights::Named::new();
-        if let Some(head) = &model.head {
-            value.extend(head.to_named()?);
+        let value = model.value_to_named()?;
+        if value.is_empty() {
+            return Ok(());
         }
-        if let Some(critic) = &model.critic {
-            value.extend(critic.head.to_named()?);
-            value.extend(critic.trunk.to_named()?);
-        }
-        Ok(rlef_model::weights::write_file(
-            &dir.join("value.safetensors"),
-            &value,
-        )?)
+        let path = dir.join(checkpoint::VALUE);
+        Ok(rlef_model::weights::write_file(&path, &value)?)
     }
 
-    /// One iteration. An error, also [`DriveError::Stopped`] after `stop`, leaves the weights as they were before it:
-    /// a gradient that is not finite mostly follows updates that already did damage.
+    /// One iteration. An error, also [`DriveError::Stopped`] after `stop`, leaves the weights and the position in the data
+    /// as they were before it: a gradient that is not finite mostly follows updates that already did damage.
     pub fn step(
         &mut self,
         judge: &Judge,
         stop: &AtomicBool,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Metrics, TrainError> {
+    ) -> Result<Iteration, TrainError> {
+        let before = self.data.clone();
+        let result = self.iterate(judge, stop, progress);
+        if result.is_err() {
+            self.data = before;
+        }
+        result
+    }
+
+    fn iterate(
+        &mut self,
+        judge: &Judge,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Iteration, TrainError> {
         let start = Instant::now();
-        let mut metrics = Metrics::new();
-
-        let tasks = self.next_tasks();
-        let policy = self.policy(self.config.rollout_sampling());
-        let settings = Drive {
-            episode: self.config.episode.clone(),
-            seed: self.config.seed,
-            workers: self.config.workers,
-            batch: self.config.rollout.batch,
-        };
-        let (outcomes, timing) = drive(&policy, judge, &tasks, &settings, stop, progress)?;
+        let (mut metrics, mut times) = (Metrics::new(), Metrics::new());
+        let sampled = self.sample(judge, stop, progress)?;
         let rollout_s = start.elapsed().as_secs_f64();
-        let rollouts = self.without_lost(&outcomes, &mut metrics)?;
-        let mut samples: Vec<Sample> = rollouts.iter().map(|r| Sample::from_rollout(r)).collect();
+        check_faults(&sampled.outcomes, &self.config, &mut metrics)?;
 
+        let step = self.iteration + 1;
+        let mut records = vec![];
+        let (mut samples, mut places) = (vec![], vec![]);
+        for (i, (outcome, &group)) in sampled.outcomes.iter().zip(&sampled.groups).enumerate() {
+            records.push(Record::new(step, group, outcome));
+            if let (Outcome::Done(r), true) = (outcome, sampled.kept.contains(&group)) {
+                places.push(i);
+                samples.push(Sample {
+                    group,
+                    ..Sample::from_rollout(r)
+                });
+            }
+        }
+        let tokens: usize = samples.iter().map(|s| s.tokens.len()).sum();
+        let [score_s, update_s] = self.learn(&mut samples, &mut metrics)?;
+        for (&i, s) in places.iter().zip(&samples) {
+            records[i].add(s);
+        }
+        let rollouts: Vec<&Rollout> = sampled
+            .outcomes
+            .iter()
+            .filter_map(Outcome::rollout)
+            .collect();
+        describe_rollouts(&rollouts, &mut metrics);
+        if let Some(silent) = sampled.silent {
+            // Of all groups that were rolled out, not only of those that were kept.
+            metrics.insert("frac_reward_zero_std".into(), silent);
+            metrics.insert("rollout/groups".into(), sampled.rolled_out as f64);
+            metrics.insert("rollout/groups_kept".into(), sampled.kept.len() as f64);
+        }
+        let total_s = start.elapsed().as_secs_f64();
+        describe_time(
+            sampled.timing,
+            [rollout_s, score_s, update_s, total_s],
+            tokens,
+            &mut times,
+        );
+        Ok(Iteration {
+            metrics,
+            times,
+            records,
+        })
+    }
+
+    /// Redoes the updates of an iteration from its records: the same numbers as when it was done, as far as they come
+    /// from what was learned and not from sampling.
+    ///
+    /// # Errors
+    /// Records that are not of the next iteration or are no dialogs.
+    pub fn replay(&mut self, records: &[Record]) -> Result<Metrics, TrainError> {
+        let step = self.iteration + 1;
+        let mut samples = vec![];
+        for record in records {
+            if record.step != step {
+                let why = format!("holds a rollout of iteration {}, not {step}", record.step);
+                return Err(TrainError::Record(why));
+            }
+            if record.learned {
+                samples.push(record.sample().map_err(TrainError::Record)?);
+            }
+        }
+        let mut metrics = Metrics::new();
+        self.learn(&mut samples, &mut metrics)?;
+        Ok(metrics)
+    }
+
+    /// Log-probabilities and values, credit, updates; the seconds that scoring and updating took. Ends the iteration.
+    fn learn(
+        &mut self,
+        samples: &mut [Sample],
+        metrics: &mut Metrics,
+    ) -> Result<[f64; 2], TrainError> {
         let scoring = Instant::now();
-        self.score(&mut samples, &mut metrics)?;
+        for s in samples.iter_mut() {
+            s.divide(self.config.ppo.value_level);
+        }
+        self.score(samples, metrics)?;
         let score_s = scoring.elapsed().as_secs_f64();
-
-        self.credit(&mut samples, &mut metrics);
+        credit(samples, &self.config, metrics);
         let updating = Instant::now();
         let before = self.learner.inference();
-        let stats = match self.update(&samples) {
+        let stats = match self.update(samples) {
             Ok(stats) => stats,
             Err(why) => {
                 self.learner.restore(before);
@@ -205,40 +327,80 @@ impl Trainer {
             }
         };
         let update_s = updating.elapsed().as_secs_f64();
-
         self.iteration += 1;
-        describe_rollouts(&rollouts, &mut metrics);
-        describe_update(&stats, self.learner.learning_rate(), &mut metrics);
-        let tokens: usize = samples.iter().map(|s| s.tokens.len()).sum();
-        let total_s = start.elapsed().as_secs_f64();
-        describe_time(
-            timing,
-            [rollout_s, score_s, update_s, total_s],
-            tokens,
-            &mut metrics,
-        );
+        describe_update(&stats, self.learner.learning_rate(), metrics);
         metrics.insert("training/updates".into(), self.learner.updates() as f64);
-        Ok(metrics)
+        Ok([score_s, update_s])
+    }
+
+    /// Rolls out an iteration's groups, with refills for those without signal if that is asked for.
+    fn sample(
+        &mut self,
+        judge: &Judge,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Sampled, TrainError> {
+        let policy = self.policy(self.config.rollout_sampling());
+        let settings = Drive {
+            episode: self.config.episode.clone(),
+            seed: self.config.seed,
+            workers: self.config.workers,
+            batch: self.config.rollout.batch,
+        };
+        let wanted = self.config.rollout.problems;
+        let refills = self.config.rollout.refills;
+        let mut all = Sampled::default();
+        for round in 0..=refills {
+            let tasks = self.next_tasks(wanted - all.kept.len());
+            let (outcomes, timing) = drive(&policy, judge, &tasks, &settings, stop, progress)?;
+            let each = self.config.rollout.per_problem;
+            let first = all.rolled_out;
+            all.groups
+                .extend((0..outcomes.len()).map(|i| first + i / each));
+            all.rolled_out += outcomes.len().div_ceil(each);
+            all.outcomes.extend(outcomes);
+            all.timing.generate += timing.generate;
+            all.timing.execute += timing.execute;
+            if refills == 0 {
+                all.kept = (0..all.rolled_out).collect();
+                break;
+            }
+            let mut rewards = vec![vec![]; all.rolled_out];
+            for (outcome, &group) in all.outcomes.iter().zip(&all.groups) {
+                rewards[group].extend(outcome.rollout().map(Rollout::reward));
+            }
+            let signal = dapo::keep(rewards.iter().map(Vec::as_slice), usize::MAX);
+            all.silent = Some(1.0 - signal.len() as f64 / all.rolled_out.max(1) as f64);
+            all.kept = signal.into_iter().take(wanted).collect();
+            if all.kept.len() >= wanted || round == refills {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// The tasks of the next iteration: the problems in shuffled order, over and over.
-    fn next_tasks(&mut self) -> Vec<Task> {
+    fn next_tasks(&mut self, problems: usize) -> Vec<Task> {
         let mut all = Vec::new();
-        for _ in 0..self.config.rollout.problems {
-            if self.queue.is_empty() {
-                self.queue = (0..self.problems.len()).collect();
+        for _ in 0..problems {
+            if self.data.queue.is_empty() {
+                self.data.queue = (0..self.problems.len()).collect();
                 let seed = self
                     .config
                     .seed
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                    .wrapping_add(self.epoch);
-                self.queue.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-                self.epoch += 1;
+                    .wrapping_add(self.data.epoch);
+                self.data
+                    .queue
+                    .shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+                self.data.epoch += 1;
             }
-            let Some(i) = self.queue.pop() else { break };
+            let Some(i) = self.data.queue.pop() else {
+                break;
+            };
             let n = self.config.rollout.per_problem as u64;
-            let range = self.used[i]..self.used[i] + n;
-            self.used[i] += n;
+            let range = self.data.used[i]..self.data.used[i] + n;
+            self.data.used[i] += n;
             // A donor is looked for among all problems of the split.
             let mut mine = tasks(
                 std::slice::from_ref(&self.problems[i]),
@@ -258,37 +420,6 @@ impl Trainer {
             all.extend(mine);
         }
         all
-    }
-
-    /// The rollouts that came to their end; too many lost ones are an error.
-    fn without_lost<'a>(
-        &self,
-        outcomes: &'a [Outcome],
-        metrics: &mut Metrics,
-    ) -> Result<Vec<&'a Rollout>, TrainError> {
-        let mut last = None;
-        let mut done = Vec::new();
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Done(r) => done.push(&**r),
-                Outcome::Lost { why, .. } => last = Some(why),
-            }
-        }
-        let lost = outcomes.len() - done.len();
-        let rate = lost as f64 / outcomes.len().max(1) as f64;
-        metrics.insert("fault_rate".into(), rate);
-        match last {
-            Some(last)
-                if done.is_empty() || rate > f64::from(self.config.rollout.max_fault_rate) =>
-            {
-                Err(TrainError::Faults {
-                    lost,
-                    total: outcomes.len(),
-                    last: last.clone(),
-                })
-            }
-            _ => Ok(done),
-        }
     }
 
     /// Fills in the log-probabilities before the update and of the reference, and the values.
@@ -321,7 +452,9 @@ impl Trainer {
                 n += 1;
             }
             sample.old = old;
-            sample.values = values;
+            if self.config.value().is_some() {
+                sample.values = values;
+            }
             sample.reference = match &reference {
                 Some(r) => r[i].0.clone(),
                 None => sample.old.clone(),
@@ -335,73 +468,19 @@ impl Trainer {
         Ok(())
     }
 
-    /// Rewards, returns and advantages of every turn.
-    fn credit(&self, samples: &mut [Sample], metrics: &mut Metrics) {
-        let ppo = &self.config.ppo;
-        let (mut rewards, mut log_ratios) = (vec![], vec![]);
-        for s in samples.iter_mut() {
-            let k = s.log_ratios();
-            let r = turn_rewards(&s.rewards, &k, ppo.beta);
-            s.returns = returns(&r, ppo.gamma);
-            s.advantages = advantages(&s.returns, &s.values);
-            rewards.push(r.iter().sum());
-            log_ratios.extend(k);
-        }
-        let all = |f: fn(&Sample) -> &Vec<f32>| -> Vec<f32> {
-            samples.iter().flat_map(|s| f(s).clone()).collect()
-        };
-        let (g, v, mut a) = (
-            all(|s| &s.returns),
-            all(|s| &s.values),
-            all(|s| &s.advantages),
-        );
-        spread("critic/rewards", &rewards, metrics);
-        spread("critic/returns", &g, metrics);
-        spread("critic/values", &v, metrics);
-        spread("critic/advantages", &a, metrics);
-        metrics.insert(
-            "critic/vf_explained_var".into(),
-            f64::from(explained_variance(&g, &v)),
-        );
-        metrics.insert("actor/reference_kl".into(), mean(&log_ratios));
-        let lengths: Vec<f32> = samples
-            .iter()
-            .flat_map(|s| s.answers.iter().map(|r| r.len() as f32))
-            .collect();
-        let weights = match ppo.normalise {
-            Normalise::None => None,
-            Normalise::Turns => Some(vec![1.0; lengths.len()]),
-            Normalise::Tokens => Some(lengths),
-        };
-        if let Some(weights) = weights {
-            normalise(&mut a, &weights);
-            let mut a = a.into_iter();
-            for s in samples {
-                s.advantages = a.by_ref().take(s.answers.len()).collect();
-            }
-        }
-    }
-
     /// The passes and minibatches.
     fn update(&mut self, samples: &[Sample]) -> Result<Vec<UpdateStats>, TrainError> {
         let ppo = &self.config.ppo;
-        let loss = LossSettings {
-            clips: Clips {
-                policy: ppo.clip,
-                value: ppo.value_clip,
-            },
-            value_weight: ppo.value_weight,
-            how: How {
-                temperature: self.config.rollout.temperature,
-                value_moves_policy: ppo.value_moves_policy,
-            },
-        };
+        let loss = self.config.loss();
         self.learner.scale_lr(lr_scale(
             self.iteration,
             self.config.iterations,
             ppo.lr_final,
         ));
         let mut stats = Vec::new();
+        if samples.is_empty() {
+            return Ok(stats);
+        }
         for pass in 0..ppo.passes {
             let mut order: Vec<usize> = (0..samples.len()).collect();
             let seed = [self.config.seed, self.iteration as u64, pass as u64]
@@ -417,6 +496,32 @@ impl Trainer {
             }
         }
         Ok(stats)
+    }
+}
+
+/// The share of episodes that were lost to faults of the machinery; too many are an error.
+fn check_faults(
+    outcomes: &[Outcome],
+    config: &TrainConfig,
+    metrics: &mut Metrics,
+) -> Result<(), TrainError> {
+    let mut lost = outcomes.iter().filter_map(|o| match o {
+        Outcome::Lost { why, .. } => Some(why),
+        Outcome::Done(_) => None,
+    });
+    let last = lost.clone().next_back();
+    let lost = lost.by_ref().count();
+    let rate = lost as f64 / outcomes.len().max(1) as f64;
+    metrics.insert("fault_rate".into(), rate);
+    match last {
+        Some(last) if lost == outcomes.len() || rate > f64::from(config.rollout.max_fault_rate) => {
+            Err(TrainError::Faults {
+                lost,
+                total: outcomes.len(),
+                last: last.clone(),
+            })
+        }
+        _ => Ok(()),
     }
 }
 

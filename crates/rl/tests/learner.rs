@@ -5,7 +5,7 @@ use rlef_model::weights::Named;
 use rlef_model::{Llama, LlamaConfig};
 use rlef_rl::batch::Sample;
 use rlef_rl::ppo::Clips;
-use rlef_rl::{How, Learner, LossSettings, Optimiser, ValueKind, score};
+use rlef_rl::{How, Learner, LossOn, LossSettings, Optimiser, ValueKind, score};
 
 fn config() -> LlamaConfig {
     serde_json::from_str(
@@ -38,15 +38,12 @@ fn dialogs(advantage: f32) -> Vec<Sample> {
             }
             let (n, m) = (answers.iter().map(|r| r.len()).sum(), answers.len());
             Sample {
-                tokens,
-                answers,
                 behaviour: vec![-3.0; n],
                 old: vec![-3.0; n],
                 reference: vec![-3.0; n],
-                rewards: vec![0.0; m],
-                values: vec![0.0; m],
                 returns: vec![0.5 - 0.2 * i as f32; m],
                 advantages: vec![advantage; m],
+                ..Sample::new(tokens, answers)
             }
         })
         .collect()
@@ -56,6 +53,7 @@ fn loss(value_moves_policy: bool) -> LossSettings {
     LossSettings {
         clips: Clips {
             policy: 0.2,
+            policy_high: 0.2,
             value: 10.0,
         },
         value_weight: 1.0,
@@ -63,6 +61,7 @@ fn loss(value_moves_policy: bool) -> LossSettings {
             temperature: 1.0,
             value_moves_policy,
         },
+        ..LossSettings::default()
     }
 }
 
@@ -167,14 +166,14 @@ fn good_answers_become_likelier_and_bad_ones_rarer() {
 fn supervised_updates_lower_the_loss() {
     let samples = dialogs(0.0);
     let batch: Vec<&Sample> = samples.iter().collect();
-    for all_tokens in [false, true] {
+    for on in [LossOn::Answers, LossOn::LastAnswer, LossOn::All] {
         let mut l = learner(None, 2);
-        let (first, _) = l.supervised(&batch, all_tokens).unwrap();
+        let (first, _) = l.supervised(&batch, on).unwrap();
         // Untrained: about ln 20.
         assert!((first - 20f64.ln()).abs() < 1.5, "{first}");
         let mut last = first;
         for _ in 0..40 {
-            (last, _) = l.supervised(&batch, all_tokens).unwrap();
+            (last, _) = l.supervised(&batch, on).unwrap();
         }
         assert!(last < 0.5 * first, "{first} then {last}");
     }

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use burn::tensor::Device;
 use rlef_model::{Llama, LlamaConfig};
 use rlef_rl::batch::Sample;
-use rlef_rl::ppo::Clips;
-use rlef_rl::{How, Learner, Load, LossSettings, Memory, Networks, Optimiser, ValueKind};
+use rlef_rl::{Learner, LossSettings, Memory, Networks, Optimiser, ValueKind, Workload};
 
 /// Counts the memory in use.
 struct Counting;
@@ -39,15 +38,15 @@ static ALLOCATOR: Counting = Counting;
 
 fn sample(length: usize, answer: usize) -> Sample {
     Sample {
-        tokens: (0..length as u32).map(|t| t % 7).collect(),
-        answers: std::iter::once(length - answer..length).collect(),
         behaviour: vec![-3.0; answer],
         old: vec![-3.0; answer],
         reference: vec![-3.0; answer],
-        rewards: vec![0.0],
-        values: vec![0.0],
         returns: vec![0.5],
         advantages: vec![1.0],
+        ..Sample::new(
+            (0..length as u32).map(|t| t % 7).collect(),
+            std::iter::once(length - answer..length).collect(),
+        )
     }
 }
 
@@ -93,7 +92,7 @@ fn an_update_takes_what_the_plan_says() {
     .enumerate()
     {
         let shape = shape(text);
-        let load = Load {
+        let load = Workload {
             update_rows: rows,
             decode_rows: 0,
             length,
@@ -112,17 +111,7 @@ fn an_update_takes_what_the_plan_says() {
         let mut learner = Learner::new(policy, Some(value), &shape, &settings, shards, 1);
         let samples: Vec<Sample> = (0..rows).map(|_| sample(length, answers)).collect();
         let batch: Vec<&Sample> = samples.iter().collect();
-        let loss = LossSettings {
-            clips: Clips {
-                policy: 0.2,
-                value: 0.2,
-            },
-            value_weight: 0.5,
-            how: How {
-                temperature: 1.0,
-                value_moves_policy: false,
-            },
-        };
+        let loss = LossSettings::default();
         // The optimiser's averages and weights that are not the reference's are there from the second update on.
         learner.ppo(&batch, loss).unwrap();
         let standing = USED.load(Relaxed) - before;

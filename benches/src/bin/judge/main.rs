@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use rlef_benches::{adopt_orphans, circumstances, cpu, said};
+use rlef_benches::{adopt_orphans, children, circumstances, cpu, said, tree_cpu};
 use rlef_judge::{Job, Judge, JudgeConfig, Report, Stop};
 use rlef_problems::{Checker, Problem, TestCase};
 use rlef_sandbox::{Config, PYTHON, Sandbox};
@@ -53,6 +53,9 @@ fn main() -> Result<()> {
         "    cargo run --release -p rlef-benches --bin judge -- --rounds {} --programs {} --memory-tests {}\n",
         arguments.rounds, arguments.programs, arguments.memory_tests
     );
+    if let Some(peer) = &arguments.peer {
+        println!("with `--peer \"{peer}\"`.\n");
+    }
     let bare = Bare::new(PROGRAM, TESTS)?;
     let problem = problem(&bare);
     let peer = match &arguments.peer {
@@ -67,13 +70,13 @@ fn main() -> Result<()> {
     for _ in 0..arguments.rounds.max(1) {
         for (at, (_, costs)) in rows.iter_mut().enumerate() {
             costs.push(match at {
-                // A tenth of the programs: it takes that much longer.
-                0 => cost(TESTS, || bare.judge(workers))?,
+                // One program: it takes that much longer.
+                0 => cost(TESTS, || bare.judge(workers).and_then(|()| used()))?,
                 1 => cost(arguments.programs * TESTS, || {
                     judged(&problem, arguments.programs, workers)
                 })?,
                 _ => match &peer {
-                    Some(peer) => cost(TESTS, || peer.judge(workers))?,
+                    Some(peer) => cost(TESTS, || peer.judge(workers).and_then(|()| used()))?,
                     None => bail!("there is no other judge"),
                 },
             });
@@ -121,13 +124,29 @@ impl Cost {
     }
 }
 
-fn cost(tests: usize, work: impl FnOnce() -> Result<()>) -> Result<Cost> {
+/// `work` says what processes that are still there have used.
+fn cost(tests: usize, work: impl FnOnce() -> Result<Used>) -> Result<Cost> {
     let (start, before) = (Instant::now(), cpu()?);
-    work()?;
+    let used = work()?;
     Ok(Cost {
         tests,
         wall: start.elapsed(),
-        cpu: cpu()?.saturating_sub(before),
+        cpu: used.at.saturating_sub(before) + used.below,
+    })
+}
+
+/// CPU time at the end of some work.
+struct Used {
+    /// As [`cpu`] tells it.
+    at: Duration,
+    /// Of processes that have not been waited for.
+    below: Duration,
+}
+
+fn used() -> Result<Used> {
+    Ok(Used {
+        below: tree_cpu(&children()),
+        at: cpu()?,
     })
 }
 
@@ -163,10 +182,11 @@ fn judge() -> Result<Judge> {
     Ok(Judge::new(Sandbox::new(Config::default())?, config)?)
 }
 
-/// The judge with all that it needs, from its making to its end.
-fn judged(problem: &Problem, programs: usize, workers: usize) -> Result<()> {
+/// The judge with all that it needs, its making included. What its sandboxes have used is read while they are there.
+fn judged(problem: &Problem, programs: usize, workers: usize) -> Result<Used> {
     let judge = judge()?;
-    all_pass(&judge, problem, programs, workers)
+    all_pass(&judge, problem, programs, workers)?;
+    used()
 }
 
 fn all_pass(judge: &Judge, problem: &Problem, programs: usize, workers: usize) -> Result<()> {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use rlef_model::LlamaConfig;
-use rlef_rl::{Load, Memory, Networks, TrainConfig, ValueKind};
+use rlef_rl::{Memory, Networks, TrainConfig, ValueKind, Workload};
 use serde_json::{Map, Value};
 
 use crate::args::Plan;
@@ -41,7 +41,7 @@ pub fn run(args: &Plan) -> Result<ExitCode> {
         all.insert("fits".into(), fits.into());
         crate::text::print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
     } else {
-        let load = Load::new(&config, length);
+        let load = Workload::new(&config, length);
         crate::say!(
             "{}: {} parameters; updates of {} dialogs, {} decode at once, up to {} tokens each\n",
             config.model,
@@ -105,7 +105,7 @@ fn planned(config: &TrainConfig, shape: &LlamaConfig, length: usize) -> Memory {
         value: config.ppo.value,
         shards: config.workers,
     };
-    Memory::new(&networks, Load::new(config, length))
+    Memory::new(&networks, Workload::new(config, length))
 }
 
 fn parts(plan: &Memory) -> [(&'static str, u64, &'static str); 7] {

@@ -1,4 +1,6 @@
-//! `rlef sft`: dialogs, tokeniser, model.
+//! `rlef sft`: dialogs, tokeniser, model; or dialogs and a model that is there.
+
+mod tune;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,7 +10,7 @@ use rlef_model::device;
 use rlef_model::folder::{FILES, INDEX, WEIGHTS};
 use rlef_policy::DriveError;
 use rlef_problems::ProblemSet;
-use rlef_rl::{SftConfig, SftProgress, TrainError, sft};
+use rlef_rl::{Made, SftConfig, SftProgress, TrainError, sft};
 
 use crate::args::Sft;
 use crate::output::{memory, room};
@@ -17,6 +19,14 @@ use crate::progress::Bar;
 use crate::settings::{resolve, typed};
 
 pub fn run(args: Sft) -> Result<ExitCode> {
+    if args.from_run.is_some() || args.dialogs.is_some() {
+        return tune::run(&args);
+    }
+    if args.model.is_some() {
+        bail!(
+            "--model is the model to tune, with --from-run or --dialogs; without them one is made anew"
+        );
+    }
     let s = args.settings;
     let set = typed(&s);
     let config: SftConfig = resolve(s.config.as_deref(), &set)?;
@@ -70,22 +80,22 @@ pub fn run(args: Sft) -> Result<ExitCode> {
     if let Some(bar) = updating.get() {
         bar.finish();
     }
-    let made = match result {
+    match result {
         Err(TrainError::Drive(DriveError::Stopped)) => {
             crate::say_err!("stopped while dialogs were made; there is no model yet");
-            return Ok(ExitCode::from(130));
+            Ok(ExitCode::from(130))
         }
-        other => other?,
-    };
+        other => said(other?, &args.out),
+    }
+}
+
+/// Says what was made.
+fn said(made: Made, out: &Path) -> Result<ExitCode> {
     if made.updates == 0 {
         crate::say_err!("stopped before the first update; there is no model yet");
         return Ok(ExitCode::from(130));
     }
-    crate::say!(
-        "{}: last loss {:.4} nats a token",
-        args.out.display(),
-        made.loss
-    );
+    crate::say!("{}: last loss {:.4} nats a token", out.display(), made.loss);
     if made.updates < made.planned {
         crate::say_err!(
             "stopped after {} of {} updates: the model is usable but not what its recipe makes",

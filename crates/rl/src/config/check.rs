@@ -3,6 +3,11 @@
 use rlef_env::{EpisodeConfig, EpisodeError, FeedbackMode};
 use rlef_judge::{Fault, JudgeConfig};
 
+use crate::advantage::Normalise;
+use crate::aggregate::Aggregation;
+use crate::batch::Truncated;
+use crate::off_policy::OffPolicy;
+
 use super::{Optimiser, TrainConfig, ValueKind};
 
 /// More threads than any machine has.
@@ -135,6 +140,10 @@ impl TrainConfig {
             ("eval.valid_problems", self.eval.valid_problems as u64),
             ("eval.test_problems", self.eval.test_problems as u64),
             ("checkpoint_every", self.checkpoint_every as u64),
+            ("checkpoint_keep", self.checkpoint_keep as u64),
+            ("rollout.refills", rollout.refills as u64),
+            ("ppo.sequence_length", ppo.sequence_length as u64),
+            ("ppo.max_staleness", ppo.max_staleness),
         ])?;
         let rollouts = rollout.problems as u64 * rollout.per_problem as u64;
         if rollouts > MOST {
@@ -164,6 +173,30 @@ impl TrainConfig {
                 clip.into(),
                 "between 0 and 1",
                 clip > 0.0 && clip < 1.0,
+            ),
+            (
+                "ppo.clip_high",
+                ppo.clip_high.into(),
+                "a number from 0",
+                ppo.clip_high >= 0.0,
+            ),
+            (
+                "ppo.lambda",
+                ppo.lambda.into(),
+                share,
+                (0.0..=1.0).contains(&ppo.lambda),
+            ),
+            (
+                "ppo.off_policy_cap",
+                ppo.off_policy_cap.into(),
+                "a number over 0",
+                ppo.off_policy_cap > 0.0,
+            ),
+            (
+                "ppo.truncation_penalty",
+                ppo.truncation_penalty.into(),
+                "a number over 0",
+                ppo.truncation_penalty > 0.0,
             ),
             (
                 "ppo.value_clip",
@@ -208,6 +241,7 @@ impl TrainConfig {
                 "has no effect with episode.max_turns = 1, where nothing is said between answers: leave it out",
             )?;
         }
+        self.check_unused()?;
         if ppo.value_moves_policy && ppo.value == ValueKind::Separate {
             fail(
                 "ppo.value_moves_policy",
@@ -223,5 +257,84 @@ impl TrainConfig {
                 },
                 why,
             })
+    }
+}
+
+impl TrainConfig {
+    /// Settings that the algorithm, or another setting, leaves without effect. They count as typed where they differ
+    /// from what the algorithm starts from.
+    fn check_unused(&self) -> Result<(), ConfigError> {
+        let (ppo, start) = (&self.ppo, self.algorithm.settings());
+        let from = &start.ppo;
+        let name = self.algorithm.name();
+        let group = self.algorithm.is_group();
+        let unless = |key: &str, same: bool, why: &str| match same {
+            true => Ok(()),
+            false => fail(key, format!("has no effect with {why}: leave it out")),
+        };
+        if group {
+            let why = format!("algorithm = \"{name}\", which learns no value");
+            let all = [
+                ("ppo.value", ppo.value == from.value),
+                ("ppo.value_clip", ppo.value_clip == from.value_clip),
+                ("ppo.value_weight", ppo.value_weight == from.value_weight),
+                (
+                    "ppo.value_moves_policy",
+                    ppo.value_moves_policy == from.value_moves_policy,
+                ),
+                ("ppo.value_level", ppo.value_level == from.value_level),
+                ("ppo.gamma", ppo.gamma == from.gamma),
+                ("ppo.lambda", ppo.lambda == from.lambda),
+            ];
+            for (key, same) in all {
+                unless(key, same, &why)?;
+            }
+        } else {
+            let why = "algorithm = \"ppo\", which compares no rollouts of one problem";
+            unless("rollout.refills", self.rollout.refills == 0, why)?;
+        }
+        if (group || ppo.normalise == Normalise::Group) && self.rollout.per_problem < 2 {
+            let what = if group {
+                format!("algorithm = \"{name}\"")
+            } else {
+                "ppo.normalise = \"group\"".to_owned()
+            };
+            fail(
+                "rollout.per_problem",
+                format!("is 1; {what} compares the rollouts of one problem and needs at least 2"),
+            )?;
+        }
+        if ppo.beta == 0.0 {
+            let why = "ppo.beta = 0";
+            unless("ppo.kl", ppo.kl == from.kl, why)?;
+            let same = ppo.kl_estimator == from.kl_estimator;
+            unless("ppo.kl_estimator", same, why)?;
+        }
+        if ppo.aggregation != Aggregation::SequenceMeanTokenSum {
+            let why = "another ppo.aggregation than \"sequence_mean_token_sum\"";
+            unless("ppo.sequence_length", ppo.sequence_length == 0, why)?;
+        }
+        if ppo.off_policy != OffPolicy::Truncated {
+            let same = ppo.off_policy_cap == from.off_policy_cap;
+            let why = "another ppo.off_policy than \"truncated\"";
+            unless("ppo.off_policy_cap", same, why)?;
+        }
+        if ppo.truncated != Truncated::Penalise {
+            let same = ppo.truncation_penalty == from.truncation_penalty;
+            let why = "another ppo.truncated than \"penalise\"";
+            unless("ppo.truncation_penalty", same, why)?;
+        }
+        let stalest = (ppo.minibatches * ppo.passes) as u64 - 1;
+        if ppo.max_staleness > 0 && ppo.max_staleness >= stalest {
+            fail(
+                "ppo.max_staleness",
+                format!(
+                    "has no effect: with {} updates an iteration no token is more than {stalest} behind; lower it or \
+                     leave it out",
+                    stalest + 1
+                ),
+            )?;
+        }
+        Ok(())
     }
 }

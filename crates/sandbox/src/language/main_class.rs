@@ -166,10 +166,9 @@ mod tests {
             "import java.util.*;\n@SuppressWarnings(\"x\") public final class abc_JK {{ {main} }}"
         );
         assert_eq!(found(&other), named("abc_JK", "abc_JK"));
-        let packaged = format!(
-            "package a.b ;\nclass Foo {{ int x; static public void main(String... a) {{}} }}"
-        );
-        assert_eq!(found(&packaged), named("a.b.Foo", "Foo"));
+        let packaged =
+            "package a.b ;\nclass Foo { int x; static public void main(String... a) {} }";
+        assert_eq!(found(packaged), named("a.b.Foo", "Foo"));
         // The public class is that of the file, also when another one is the main class.
         let two = format!("public class Node {{ }} class Run {{ {main} }}");
         assert_eq!(found(&two), named("Run", "Node"));

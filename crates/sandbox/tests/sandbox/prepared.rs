@@ -31,8 +31,11 @@ fn ran(program: &Prepared, stdin: &str, given: &Given) -> (Outcome, Option<Vec<u
     panic!("the machine is too busy for this test");
 }
 
+/// Files with their texts.
+type Texts = &'static [(&'static str, &'static str)];
+
 /// Prints its arguments, its file and what stands in another module; keeps a note; ends with 43.
-const PROGRAMS: [(&str, &str, &[(&str, &str)]); 4] = [
+const PROGRAMS: [(&str, &str, Texts); 4] = [
     (
         "python",
         "v.py",

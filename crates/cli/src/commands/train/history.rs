@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::plot::{Line, curve};
+use super::folder::Line;
+use crate::plot::{self, curve};
 
 /// Shares of problems solved, by iteration.
 #[derive(Default)]
@@ -20,22 +21,35 @@ pub struct History {
 }
 
 impl History {
+    /// Takes up a line of the metrics; `turns` is the number of turns of a dialog.
+    pub fn add(&mut self, line: &Line, turns: usize) {
+        let step = line.step as f64;
+        let mut put = |name: &str, to: fn(&mut Self) -> &mut Vec<(f64, f64)>| {
+            if let Some(&x) = line.metrics.get(name) {
+                to(self).push((step, x));
+            }
+        };
+        put("solved", |h| &mut h.solved);
+        put("solved_first_turn", |h| &mut h.first);
+        put(&format!("val/1@{turns}"), |h| &mut h.valid);
+    }
+
     /// The curve as SVG.
     pub fn plot(&self, path: &Path, title: &str, turns: usize) -> Result<()> {
         let lines = [
-            Line {
+            plot::Line {
                 name: format!("rollouts, within {turns} turns"),
                 points: self.solved.clone(),
                 colour: (150, 190, 230),
                 marked: false,
             },
-            Line {
+            plot::Line {
                 name: "rollouts, first turn".into(),
                 points: self.first.clone(),
                 colour: (190, 190, 190),
                 marked: false,
             },
-            Line {
+            plot::Line {
                 name: format!("valid 1@{turns}"),
                 points: self.valid.clone(),
                 colour: (20, 90, 170),
