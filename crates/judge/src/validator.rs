@@ -137,7 +137,10 @@ impl Judge {
             files: &files,
         };
         let limits = self.config().validator_limits();
-        let made = self.retrying(&limits, |_| self.executor.prepare(&sources));
+        let made = self.retrying(&limits, |_| {
+            let _shared = self.beside_others();
+            self.executor.prepare(&sources)
+        });
         let made = made.map_err(|(tries, source)| Fault::NoValidator {
             problem: problem.id.clone(),
             what: format!("{source} ({tries} tries)"),

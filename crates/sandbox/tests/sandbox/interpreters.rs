@@ -77,26 +77,34 @@ fn a_shell_script_in_front() {
     fine(&shim);
 }
 
-#[test]
-fn a_virtual_environment_and_its_packages_are_not_seen() {
-    let place = tempfile::tempdir().expect("a folder");
+/// The interpreter of a new virtual environment in `place`, without pip. Not there where this Python has no venv module.
+pub fn virtual_environment(place: &Path) -> Option<PathBuf> {
     let made = Command::new("python3")
         .args(["-m", "venv", "--without-pip"])
-        .arg(place.path().join("venv"))
+        .arg(place.join("venv"))
         .output();
     if !made.is_ok_and(|m| m.status.success()) {
         println!("skipped: this Python has no venv module");
-        return;
+        return None;
     }
+    Some(place.join("venv/bin/python3"))
+}
+
+#[test]
+fn a_virtual_environment_and_its_packages_are_not_seen() {
+    let place = tempfile::tempdir().expect("a folder");
+    let Some(python) = virtual_environment(place.path()) else {
+        return;
+    };
     let packages = glob(&place.path().join("venv/lib"), "site-packages").expect("there");
     fs::write(packages.join("mine.py"), "").expect("made");
-    let outcome = with(&place.path().join("venv/bin/python3"), "import mine");
+    let outcome = with(&python, "import mine");
     assert!(
         text(&outcome.stderr).ends_with("ModuleNotFoundError: No module named 'mine'\n"),
         "{}",
         text(&outcome.stderr)
     );
-    fine(&place.path().join("venv/bin/python3"));
+    fine(&python);
 }
 
 fn glob(under: &Path, name: &str) -> Option<PathBuf> {

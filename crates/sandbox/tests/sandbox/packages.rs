@@ -6,6 +6,7 @@ use std::process::Command;
 
 use rlef_sandbox::{Config, Ending, Fault, Sandbox};
 
+use crate::interpreters::virtual_environment;
 use crate::{config, limits, text};
 
 /// A virtual environment with a package `greeting`, which needs another one, and with things that nobody asked for.
@@ -18,15 +19,7 @@ struct Environment {
 
 fn environment() -> Option<Environment> {
     let place = tempfile::tempdir().expect("a folder");
-    let made = Command::new("python3")
-        .args(["-m", "venv", "--without-pip"])
-        .arg(place.path().join("venv"))
-        .output();
-    if !made.is_ok_and(|m| m.status.success()) {
-        println!("skipped: this Python has no venv module");
-        return None;
-    }
-    let python = place.path().join("venv/bin/python3");
+    let python = virtual_environment(place.path())?;
     let asked = Command::new(&python)
         .args([
             "-c",
