@@ -87,14 +87,14 @@ fn input() -> Vec<u8> {
 
 /// The table of costs.
 fn cost(setting: &Setting, runs: u32, two: bool) -> Result<()> {
-    let ways = Way::all(setting, two)?;
+    let mut ways = Way::all(setting, two)?;
     let mut used = vec![Duration::ZERO; ways.len()];
     let count = ways.len();
     for round in 0..runs as usize {
         for at in 0..count {
             // Another one first each round: none always comes after the same other.
             let at = (at + round) % count;
-            let (Some(way), Some(sum)) = (ways.get(at), used.get_mut(at)) else {
+            let (Some(way), Some(sum)) = (ways.get_mut(at), used.get_mut(at)) else {
                 continue;
             };
             let before = cpu()?;
@@ -110,12 +110,6 @@ fn cost(setting: &Setting, runs: u32, two: bool) -> Result<()> {
         let all = sum + way.launchers_cpu();
         let ms = all.as_secs_f64() * 1e3 / f64::from(runs * way.tests);
         rows.push((way.name, ms));
-    }
-    if !two {
-        rows.push((
-            "forked from a ready interpreter, no isolation (floor)".into(),
-            setting.floor(runs)?,
-        ));
     }
     let bare = rows.first().map_or(f64::NAN, |row| row.1);
     println!("| way | CPU ms a test | ratio to bare |\n|---|---|---|");

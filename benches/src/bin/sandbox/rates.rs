@@ -1,28 +1,36 @@
 //! Tests a second with all cores at work.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use rlef_benches::said;
 
-use crate::ways::Setting;
+use crate::ways::{Setting, TESTS};
 
 /// Rounds; the ways take turns.
 const ROUNDS: u32 = 3;
 
-type Work<'a> = Box<dyn Fn() -> Result<()> + Sync + 'a>;
+/// Does its tests and says how many they were.
+type Work<'a> = Box<dyn Fn() -> Result<u32> + Sync + 'a>;
 
 pub fn measure(setting: &Setting, time: Duration) -> Result<()> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let sandbox = setting.sandbox(true)?;
     let (bare, bubblewrap) = (setting.bare(), setting.bubblewrap());
     let mut ways: Vec<(&str, Work)> = vec![
-        ("bare", Box::new(|| setting.command(&bare).map(|_| ()))),
-        ("**rlef**", Box::new(|| setting.sandboxed(&sandbox))),
+        ("bare", Box::new(|| setting.command(&bare).map(|_| 1))),
+        (
+            "**rlef**, one test a program",
+            Box::new(|| setting.sandboxed(&sandbox).map(|()| 1)),
+        ),
+        (
+            "**rlef**, ten tests a program",
+            Box::new(|| setting.candidate(&sandbox).map(|()| TESTS)),
+        ),
     ];
     if !said("bwrap", &["--version"]).is_empty() {
-        let work = Box::new(|| setting.command(&bubblewrap).map(|_| ()));
+        let work = Box::new(|| setting.command(&bubblewrap).map(|_| 1));
         ways.push(("bubblewrap", work));
     }
     let mut done = vec![0.0; ways.len()];
@@ -43,11 +51,10 @@ pub fn measure(setting: &Setting, time: Duration) -> Result<()> {
 }
 
 fn rate(workers: usize, time: Duration, work: &Work) -> Result<f64> {
-    let done = AtomicUsize::new(0);
+    let done = AtomicU32::new(0);
     let round = |until: Option<Instant>| -> Result<()> {
         loop {
-            work()?;
-            done.fetch_add(1, Ordering::Relaxed);
+            done.fetch_add(work()?, Ordering::Relaxed);
             if until.is_none_or(|at| Instant::now() >= at) {
                 return Ok(());
             }
@@ -67,5 +74,5 @@ fn rate(workers: usize, time: Duration, work: &Work) -> Result<f64> {
     done.store(0, Ordering::Relaxed);
     let start = Instant::now();
     all(Some(start + time))?;
-    Ok(done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
+    Ok(f64::from(done.load(Ordering::Relaxed)) / start.elapsed().as_secs_f64())
 }

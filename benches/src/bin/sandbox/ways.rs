@@ -1,16 +1,17 @@
 //! The ways of running the program.
 
 use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rlef_benches::{children, cpu, said, tree_cpu, wait_for_others};
+use rlef_benches::{children, said, tree_cpu, wait_for_others};
 use rlef_sandbox::{Config, Ending, Limits, Sandbox};
 
 /// Tests of a candidate.
-const TESTS: u32 = 10;
+pub const TESTS: u32 = 10;
 
 /// What is run.
 pub struct Setting {
@@ -127,7 +128,7 @@ impl Setting {
         self.same(&sandbox.run(&self.source, &self.input, &limits())?)
     }
 
-    fn candidate(&self, sandbox: &Sandbox) -> Result<()> {
+    pub fn candidate(&self, sandbox: &Sandbox) -> Result<()> {
         let candidate = sandbox.candidate(&self.source);
         (0..TESTS).try_for_each(|_| self.same(&candidate.run(&self.input, &limits())?))
     }
@@ -142,25 +143,27 @@ impl Setting {
         Ok(())
     }
 
-    /// CPU milliseconds of a run that is forked from an interpreter with the program's modules, without isolation.
-    pub fn floor(&self, runs: u32) -> Result<f64> {
+    /// An interpreter that has what the program needs and forks it without any isolation.
+    fn forking(&self) -> Result<Forking> {
         let server = self.folder.path().join("floor.py");
         std::fs::write(&server, include_str!("floor.py"))?;
-        let used = |runs: u32| -> Result<f64> {
-            let before = cpu()?;
-            let status = Command::new(&self.python)
-                .args(["-S".as_ref(), server.as_os_str()])
-                .arg(runs.to_string())
-                .arg(self.file())
-                .arg(self.folder.path().join("input"))
-                .args(["collections", "heapq", "json", "random", "re"])
-                .status()?;
-            if !status.success() {
-                bail!("the program fails when it is forked");
-            }
-            Ok((cpu()?.saturating_sub(before)).as_secs_f64() * 1e3)
-        };
-        Ok((used(runs)? - used(0)?) / f64::from(runs))
+        let mut process = Command::new(&self.python)
+            .arg(server)
+            .arg(self.file())
+            .arg(self.folder.path().join("input"))
+            .args(["collections", "heapq", "json", "random", "re"])
+            .args(&self.packages)
+            .env("OPENBLAS_NUM_THREADS", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let ends = process.stdin.take().zip(process.stdout.take());
+        let (ask, answer) = ends.context("the interpreter that forks has no pipes")?;
+        Ok(Forking {
+            process,
+            ask,
+            answer,
+        })
     }
 
     /// The sandbox, with or without the warm interpreter.
@@ -190,16 +193,40 @@ pub struct Way {
     before: Duration,
 }
 
+/// The floor: a fork of a ready interpreter, and nothing around it.
+struct Forking {
+    process: Child,
+    ask: ChildStdin,
+    answer: ChildStdout,
+}
+
+impl Forking {
+    fn run(&mut self) -> Result<()> {
+        self.ask.write_all(b"\n")?;
+        (self.answer.read_exact(&mut [0])).context("the program fails when it is forked")
+    }
+}
+
+impl Drop for Forking {
+    fn drop(&mut self) {
+        // One that has ended by itself is waited for all the same.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 type Made = fn(Box<Sandbox>) -> How;
 
 enum How {
     Command(Vec<String>),
     Run(Box<Sandbox>),
     Candidate(Box<Sandbox>),
+    Forked(Forking),
 }
 
 impl Way {
-    /// The bare interpreter first; of the others those that are installed. Or only the first two.
+    /// The bare interpreter first, the floor last; between them the sandbox, and of the others those that are installed.
+    /// Or of these only the sandbox.
     pub fn all(setting: &Setting, two: bool) -> Result<Vec<Self>> {
         let mut all = vec![Self::command("bare `python3 file.py`", setting.bare())];
         let sandboxes: [(&str, bool, u32, Made); 3] = [
@@ -212,22 +239,11 @@ impl Way {
             ),
             ("rlef, interpreter started afresh", false, 1, How::Run),
         ];
-        let count = if two { 1 } else { sandboxes.len() };
+        let count = if two { 2 } else { sandboxes.len() };
         for (name, warm, tests, how) in sandboxes.into_iter().take(count) {
-            let known = children();
-            let mut way = Self {
-                name: name.into(),
-                tests,
-                how: how(Box::new(setting.sandbox(warm)?)),
-                launchers: vec![],
-                before: Duration::ZERO,
-            };
-            // Once before it counts: what is made only once is there.
-            way.run(setting).context(name)?;
-            way.launchers = children();
-            way.launchers.retain(|pid| !known.contains(pid));
-            way.before = tree_cpu(&way.launchers);
-            all.push(way);
+            all.push(Self::kept(name, tests, setting, || {
+                Ok(how(Box::new(setting.sandbox(warm)?)))
+            })?);
         }
         let peers = [
             ("bwrap", "bubblewrap", setting.bubblewrap()),
@@ -242,7 +258,34 @@ impl Way {
             }
             all.push(Self::command(&format!("{name} ({version})"), words));
         }
+        let floor = "forked from a ready interpreter, no isolation (floor)";
+        all.push(Self::kept(floor, 1, setting, || {
+            Ok(How::Forked(setting.forking()?))
+        })?);
         Ok(all)
+    }
+
+    /// One that has processes of its own which stay from run to run.
+    fn kept(
+        name: &str,
+        tests: u32,
+        setting: &Setting,
+        how: impl FnOnce() -> Result<How>,
+    ) -> Result<Self> {
+        let known = children();
+        let mut way = Self {
+            name: name.into(),
+            tests,
+            how: how()?,
+            launchers: vec![],
+            before: Duration::ZERO,
+        };
+        // Once before it counts: what is made only once is there.
+        way.run(setting).with_context(|| way.name.clone())?;
+        way.launchers = children();
+        way.launchers.retain(|pid| !known.contains(pid));
+        way.before = tree_cpu(&way.launchers);
+        Ok(way)
     }
 
     fn command(name: &str, words: Vec<String>) -> Self {
@@ -255,8 +298,8 @@ impl Way {
         }
     }
 
-    pub fn run(&self, setting: &Setting) -> Result<()> {
-        match &self.how {
+    pub fn run(&mut self, setting: &Setting) -> Result<()> {
+        match &mut self.how {
             How::Command(words) => {
                 let known = children();
                 setting.command(words)?;
@@ -266,6 +309,7 @@ impl Way {
             }
             How::Run(sandbox) => setting.sandboxed(sandbox),
             How::Candidate(sandbox) => setting.candidate(sandbox),
+            How::Forked(forking) => forking.run(),
         }
     }
 
